@@ -95,7 +95,7 @@ class FakeEmbedder:
         self.name, self._waits = name, waits
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """See ``Embedder.embed``; 64 dimensions."""
+        """Implement ``Embedder.embed``; 64 dimensions."""
 
         def vectors() -> Embedded:
             rows = [np.frombuffer(hashlib.sha512(t.encode()).digest(), np.uint8) for t in texts]
@@ -130,7 +130,7 @@ def _run(evaluation: str, home: Path, n_waiting: int) -> Result:
 
     make_wait("generate", lambda conversations, *_: len(conversations))
     make_wait("score_candidates", lambda cloze, *_: len(cloze.before))
-    if evaluation == "spectral":  # score_candidates of the fake calls score
+    if evaluation == "spectral":  # the fake engine's score_candidates calls score
         make_wait("score", lambda prefixes, *_: len(prefixes))
     load.embedder = lambda source, cache: FakeEmbedder(source, waits)
     load.has_room_for_embedder = lambda source, cache: True

@@ -42,8 +42,8 @@ def _load_ours() -> None:
             loaded = getattr(sys.modules[name], "__file__", None)
             if loaded is None or Path(loaded).resolve() != file:
                 raise ImportError(
-                    f"culturescope has a package {name!r}, and another one is imported already, from "
-                    f"{loaded or 'a folder'}: import culturescope before it, in a new process"
+                    f"culturescope has a package {name!r}, and another of that name is already imported, "
+                    f"from {loaded or 'a folder'}: import culturescope before it, in a new process"
                 )
             continue
         spec = spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])

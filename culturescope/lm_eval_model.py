@@ -55,7 +55,7 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         """Return the chat template for the harness's records; raises EngineError if the engine has none."""
         if self.tokenizer is None:
             raise EngineError(
-                f'model {self.spec.name!r} (kind "{self.spec.kind}"): it has no chat template: leave '
+                f'model {self.spec.name!r} (kind "{self.spec.kind}") has no chat template: leave '
                 "--apply_chat_template out"
             )
         return str(self.tokenizer.chat_template) if chat_template else None

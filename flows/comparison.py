@@ -77,7 +77,7 @@ class ComparedRuns:
     against_config: str | None = None
 
     def is_pair(self, one: FinishedRun, two: FinishedRun) -> bool:
-        """Whether two runs fit this comparison."""
+        """Return whether two runs fit this comparison."""
         if one.run_id == two.run_id or one.evaluation != two.evaluation:
             return False
         if self.against_config:

@@ -145,7 +145,7 @@ def _read_earlier(session: RunSession, run: FinishedRun, shared: Any) -> Any:
         if any(frame.height for frame in steps.unanswered(wanted).values()):
             raise EngineError(
                 f"nothing is scored: the cohort needs answers of {run.model} that are missing: run that "
-                "model again, then this one"
+                "model again, then repeat this run"
             )
         return evaluation.read(study, completions, shared)
     except CorruptPart as error:

@@ -167,7 +167,7 @@ class Rounds:
         return [line for line in lines if steps.has_room(line.engine)]
 
     def _may_continue(self) -> bool:
-        """Whether a current dialogue may soon have more to send."""
+        """Return whether a current dialogue may soon have more to send."""
         talks = (line.role in TALK for lines in self._busy.values() for line in lines)
         return bool(self._due) or self._is_planning or any(talks)
 

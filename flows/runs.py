@@ -59,7 +59,7 @@ class FinishedRun:
         return Engine(self.model, self.kind, model, self.engine_hash, occasion=self.occasion)
 
     def is_named(self, name: str) -> bool:
-        """Whether the run's model has this name; ``name#hash`` names one of several engines."""
+        """Return whether the run's model has this name; ``name#hash`` names one of several engines."""
         base, _, engine = name.partition("#")
         return self.model == name or (
             bool(engine) and self.model.partition("#")[0] == base and self.engine_hash.startswith(engine)
@@ -92,7 +92,7 @@ def frozen(config_hash: str, cohort: str) -> list[FinishedRun]:
 
 
 def is_finished(run: str) -> bool:
-    """Whether the run's metrics are stored."""
+    """Return whether the run's metrics are stored."""
     return not Warehouse.open().query(_IS_FINISHED, [run]).is_empty()
 
 

@@ -138,7 +138,7 @@ class RunSession:
         return ", ".join(sorted({each.request.rule(each.engine) for each in own} - {"none"})) or "none"
 
     def is_done(self) -> bool:
-        """Whether nothing failed, every request is answered, and every run has its rows."""
+        """Return whether nothing failed, every request is answered, and every run has its rows."""
         if self.plan.left or self.failures:
             return False
         return all(map(runs.is_finished, self.run_ids().values()))
@@ -172,7 +172,7 @@ class RunSession:
             raise EngineError("\n".join(self.failures))
 
     def has_failed(self, wanted: Wanted) -> bool:
-        """Whether the request's engine has failed on its model before."""
+        """Return whether the request's engine has failed on its model before."""
         return (wanted.model, wanted.engine.name) in self.failed_engines
 
     def record_failure(self, wanted: Wanted, error: Exception) -> None:

@@ -265,7 +265,7 @@ def _spans(cell: Tag) -> tuple[int, int]:
 def _too_large() -> ScrapeError:
     """Return the error for a table that would fill the memory."""
     return ScrapeError(
-        f"the tables of a page have over {MAX_SLOTS:,} slots, or one over {MAX_COLUMNS:,} columns: "
+        f"the tables of a page have over {MAX_SLOTS:,} slots, or a table has over {MAX_COLUMNS:,} columns: "
         "no source has such pages; check the address"
     )
 

@@ -85,7 +85,7 @@ def copied_home(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 def blank_in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A blank home whose warehouse is current for a copy at the place ``here`` beside it.
 
-    Views name the folder of parts, and a copy at another place creates them again, which takes longer than
+    Views name the folder of parts, so a copy at another place creates them again, which takes longer than
     most tests. So the homes of tests use one place, one after the other.
     """
     here = tmp_path_factory.mktemp("homes") / "here"

@@ -1,7 +1,7 @@
 """A local HTTP server for tests, on a port that the system chooses.
 
-A request counts once it is complete, and ends before the first byte of its answer is sent, as a client
-with an answer may send its next request. A server ends at once, also while it holds an answer back.
+A request counts once it is complete. It ends before the first byte of its answer is sent, since a client
+with an answer may send its next request. A server can end at once, even while it holds an answer back.
 """
 
 from __future__ import annotations

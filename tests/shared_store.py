@@ -121,9 +121,9 @@ def s3_endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_server_url: str) -> Iterator[str]:
-    """A new database of this test, with the password.
+    """Yield the URL of a new database for this test, with the password.
 
-    It is dropped together with its open connections, as the server allows a hundred.
+    Afterwards it is dropped with its open connections, because the server allows only a hundred.
     """
     import psycopg
 

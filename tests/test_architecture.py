@@ -90,7 +90,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
 
 
 def ids(path: Path) -> str:
-    """A file's path within the repository."""
+    """Return a file's path within the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
@@ -124,7 +124,7 @@ def test_prefect_duckdb_and_metrics_imports_stay_in_their_folders() -> None:
 
 
 def test_files_have_at_most_500_lines_and_small_ones_say_why() -> None:
-    """A longer file is split; a very small one says why, or is merged with another."""
+    """A longer file is split; a very small file states why it is separate, or is merged with another."""
     wrong = {}
     for path in FILES:
         n, docstring = path.read_text().count("\n"), ast.get_docstring(parsed(path)) or ""
@@ -149,7 +149,7 @@ def test_no_import_cycles() -> None:
 
 
 def _trimmed(graph: dict[str, set[str]]) -> set[str]:
-    """Remove modules that no other imports until all that remain are on a cycle; return these."""
+    """Return the modules in a cycle or below one, by removing those that no remaining module imports."""
     names = set(graph)
     while roots := {n for n in names if not any(n in graph[m] for m in names if m != n)}:
         names -= roots

@@ -53,6 +53,6 @@ def test_namesake_imported_before_is_one_error(home: Path, tmp_path: Path) -> No
     code = "import warehouse\ntry:\n    import culturescope\nexcept ImportError as error:\n    print(error)"
     done = python(code, home, tmp_path / "mine")
     (line,) = done.stdout.splitlines()
-    assert line.startswith("culturescope has a package 'warehouse', and another one is imported already")
+    assert line.startswith("culturescope has a package 'warehouse', and another of that name is already")
     assert str(tmp_path / "mine" / "warehouse.py") in line
     assert "import culturescope before it" in line

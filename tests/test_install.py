@@ -79,7 +79,7 @@ def test_wheel_contains_exactly_the_versioned_files(wheel: Path) -> None:
 def test_wheel_runs_beside_modules_of_the_same_names(
     wheel: Path, smollm2_folder: Path, tmp_path: Path
 ) -> None:
-    """The environment has the wheel and this one's libraries, the folder its own tasks.py and flows/."""
+    """The environment has the wheel and the present libraries; the folder has its own tasks.py and flows/."""
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     bin_folder = tmp_path / "venv" / "bin"
     install = [str(bin_folder / "python"), "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)]

@@ -39,7 +39,7 @@ def clocks(path: Path) -> set[str]:
     """Return the clocks that a file uses, by ``time.…`` or as an imported name."""
     text = path.read_text(encoding="utf-8")
     used: set[str] = set()
-    if not any(clock in text for clock in CLOCKS):  # parsing takes longer
+    if not any(clock in text for clock in CLOCKS):  # searching the text is faster than parsing
         return used
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "time":

@@ -32,7 +32,7 @@ def runs(warehouse: Warehouse) -> set[str]:
 
 
 def assert_untouched(shared: Mapping[str, Warehouse], before: Mapping[str, set[str]]) -> None:
-    """Raise AssertionError if a shared warehouse has other runs than before the test."""
+    """Raise AssertionError if the runs of a shared warehouse have changed since before the test."""
     for name, warehouse in shared.items():
         changed = runs(warehouse) ^ before[name]
         assert not changed, f"{len(changed)} runs of {name}, which tests share, changed: use own_copy"

@@ -289,5 +289,5 @@ class Warehouse:
 
 
 def _has_gaps(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether deleted rows take a fifth of the connection's file, and more than `_LEAST_GAPS` bytes."""
+    """Return whether deleted rows take a fifth of the open file, and more than `_LEAST_GAPS` bytes."""
     return connection.execute(_GAPS, [_LEAST_GAPS]).fetchone() == (True,)

@@ -153,7 +153,7 @@ def _copy_jobs(source: Store, target: Store) -> None:
 
 
 def _is_copy(file: Path, target: Store) -> bool:
-    """Whether the target's tables equal those of `file`."""
+    """Return whether the target's tables equal those of `file`."""
     if target.version() is None:
         return False
     with duckdb.connect(str(file), read_only=True) as copied, reader(target) as connection:

@@ -24,7 +24,7 @@ def forget() -> None:
 
 
 def has_come() -> bool:
-    """Whether a Ctrl-C is recorded."""
+    """Return whether a Ctrl-C is recorded."""
     return _noted.is_set()
 
 

@@ -21,7 +21,7 @@ _DOUBTS = "{doubts}"  # in a view's text: the rows of all views <evaluation>_dou
 
 
 def is_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> bool:
-    """Whether `bring_up_to_date` would change nothing. Raises WarehouseError like `apply_migrations`."""
+    """Return whether `bring_up_to_date` would change nothing; raises as `apply_migrations` does."""
     if _pending(connection, _SCHEMA):
         return False
     return (_views_state(root) | reference_state()).items() <= _state(connection).items()

@@ -177,22 +177,22 @@ def part_path(home: Path, kind: str, name: str) -> Path:
 
 
 def is_part_name(name: str) -> bool:
-    """Whether a part may have this name; other names never become part of a path."""
+    """Return whether a part may have this name; other names never become part of a path."""
     return _PART.fullmatch(name) is not None
 
 
 def has_hash(name: str) -> bool:
-    """Whether a part's name has the hash of its content; older code wrote parts without a hash."""
+    """Return whether a part's name has the hash of its content; older code wrote parts without a hash."""
     return _HASHED.search(name) is not None
 
 
 def is_as_written(name: str, content: bytes) -> bool:
-    """Whether a part's content matches the hash in its name."""
+    """Return whether a part's content matches the hash in its name."""
     return _matches_hash(name, sha256(content).hexdigest())
 
 
 def is_file_as_written(path: Path) -> bool:
-    """Whether a file's content matches the hash in its name; the file is read in pieces."""
+    """Return whether a file's content matches the hash in its name; the file is read in pieces."""
     with path.open("rb", buffering=0) as file:
         return _matches_hash(path.stem, file_digest(file, "sha256").hexdigest())
 
@@ -230,7 +230,7 @@ def create_empty_parts(home: Path) -> None:
 
 
 def has_empty_parts(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
-    """Whether `create_empty_parts` would write nothing; the check needs no polars."""
+    """Return whether `create_empty_parts` would write nothing; the check needs no polars."""
     files = {str(empty_part(home, kind)): kind for kind in KINDS.values()}
     listed = ", ".join("'{}'".format(glob_escaped(file).replace("'", "''")) for file in files)
     try:
@@ -248,7 +248,7 @@ def has_empty_parts(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
 
 
 def _has_schema(part: Path, schema: pl.Schema) -> bool:
-    """Whether a file is a part with these columns; polars' panics on damage are not Exceptions."""
+    """Return whether a file is a part with these columns; polars' panics on damage are not Exceptions."""
     try:
         return pl.read_parquet(part, glob=False).schema == schema
     except (KeyboardInterrupt, SystemExit, MemoryError):

@@ -83,7 +83,7 @@ class _Version:
             raise
 
     def is_current(self, path: Path) -> bool:
-        """Whether `path` still has this version, and no outside program has written to it."""
+        """Return whether `path` still has this version, and no outside program has written to it."""
         return self.path == path and self.signs == _signs(path)
 
     def n_waiting(self, connection: duckdb.DuckDBPyConnection) -> int | None:
@@ -256,7 +256,7 @@ def damaged(path: object, error: duckdb.Error) -> WarehouseError:
 
 
 def is_damage(error: duckdb.Error) -> bool:
-    """Whether DuckDB read a block with a wrong checksum."""
+    """Return whether DuckDB read a block with a wrong checksum."""
     return "Corrupt database file" in str(error)
 
 

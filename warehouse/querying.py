@@ -129,7 +129,7 @@ def to_rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> 
 
 
 def _is_odd_time(value: object) -> bool:
-    """Whether a time may be beyond Python's range: DuckDB returns a text, or the first or last time."""
+    """Return whether a time may exceed Python's range: DuckDB returns a text, or the first or last time."""
     return isinstance(value, str) or getattr(value, "year", None) in (_FIRST.year, _LAST.year)
 
 
@@ -156,7 +156,7 @@ def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) ->
 
 
 def _is_in_polars(column_type: Any) -> bool:
-    """Whether polars has a DuckDB type with all its values."""
+    """Return whether polars has a DuckDB type with all its values."""
     if column_type.id in ("list", "array", "struct", "map"):
         return all(_is_in_polars(child) for name, child in column_type.children if name != "size")
     return column_type.id in _POLARS_TYPES
@@ -209,7 +209,7 @@ def _functions(node: Any) -> Iterator[tuple[bool, str]]:
 
 
 def _has_python_times(column: pl.Series) -> bool:
-    """Whether Python can represent every time in a column."""
+    """Return whether Python can represent every time in a column."""
     if not (column.dtype.is_temporal() and column.dtype not in (pl.Time, pl.Duration)):
         return True
     if column.dtype == pl.Date:

@@ -187,7 +187,7 @@ def room_for(target: Path, needed: int) -> Iterator[None]:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether `error` (an OSError, or DuckDB's or polars' wrapping of one) means a full disk."""
+    """Return whether `error` (an OSError, or DuckDB's or polars' wrapping of one) means a full disk."""
     if isinstance(error, WarehouseError):
         return False  # its message already says what to do
     if isinstance(error, OSError) and error.errno is not None:

@@ -24,10 +24,10 @@ class Leases(Protocol):
     """The leases of a store: (request_hash, unit) -> holder and end."""
 
     def take(self, units: Collection[tuple[str, str]], holder: str, seconds: float) -> set[tuple[str, str]]:
-        """Lease the units that no other holder has, for so many seconds, and return them."""
+        """Lease the units that no other holder has, for this number of seconds, and return them."""
 
     def renew(self, holder: str, seconds: float) -> None:
-        """Extend the leases of all units of a holder to so many seconds from now."""
+        """Extend the leases of all units of a holder to this number of seconds from now."""
 
     def release(self, units: Collection[tuple[str, str]], holder: str) -> None:
         """End a holder's leases of units."""

@@ -43,7 +43,7 @@ _OF_MODEL = "for each model and its judges in each evaluation; empty: no limit"
 
 def _unpinned(pack: str) -> str:
     if not NAME.fullmatch(pack):
-        raise ValueError("name the pack without @HASH: a hash is of its content for one evaluation")
+        raise ValueError("name the pack without @HASH: a hash identifies its content for one evaluation only")
     return pack
 
 
@@ -87,7 +87,7 @@ class AllParams(BaseModel):
         if self.profile not in (labels := _labels()):
             for name in with_items():
                 check_profile(name, self.profile, params(name))
-            raise ValueError(f"--profile: there is no {self.profile!r}; choose one of {', '.join(labels)}")
+            raise ValueError(f"--profile: unknown profile {self.profile!r}; known: {', '.join(labels)}")
         return self
 
     @property

@@ -110,7 +110,7 @@ def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
     known = profiles(name)
     if chosen not in known:
         check_profile(name, chosen, params(name))
-        raise ValueError(f"--profile: there is no {chosen!r} of {name}; choose one of {', '.join(known)}")
+        raise ValueError(f"--profile: unknown profile {chosen!r} of {name}; known: {', '.join(known)}")
     values = known[chosen]
     if all(map(is_embedded, models)):
         return values

@@ -167,7 +167,7 @@ def write_recipe(folder: Path, recipe: str) -> list[Path]:
     examples = recipes.EVALUATIONS / "recipe" / "examples"
     known = sorted(path.name for path in examples.iterdir())
     if recipe not in known:
-        raise ValueError(f"--recipe: there is no {recipe!r}; known: {', '.join(known)}")
+        raise ValueError(f"--recipe: unknown recipe {recipe!r}; known: {', '.join(known)}")
     if (folder / recipes.DEFINITION).exists():
         raise ValueError(f"{folder} has an evaluation already: edit it, or choose another name")
     recipes.check_name(folder.name)

@@ -69,7 +69,7 @@ def create_app(folder: Path, origin: str, interviewer: Interviewer | None = None
 
     @app.exception_handler(HTTPException)
     def not_there(request: Request, error: Exception) -> Response:
-        return PlainTextResponse("not here", getattr(error, "status_code", 400))
+        return PlainTextResponse("there is no such page", getattr(error, "status_code", 400))
 
     _add_entrance(app, site)
     _add_forms(app, site)
@@ -153,7 +153,7 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
         who, form = site.who(request), await read_form(request)
         check_csrf(who, form)
         if who.withdrawn:
-            raise RefusedError(403, "you have withdrawn")
+            raise RefusedError(403, "you have withdrawn from this study")
         store.mark(who.annotator, "consented")
         return RedirectResponse("/guide", 303)
 
@@ -262,7 +262,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
         """Show study leads everyone's progress, without answers."""
         who = site.who(request)
         if who.role != "lead":
-            raise RefusedError(403, "for leads")
+            raise RefusedError(403, "only study leads may open this page")
         rows = [{**person, "state": _state(person)} for person in store.people()]
         return HTMLResponse(
             pages.render("progress.html", site.study, who.language, site.study.name, people=rows)
@@ -276,7 +276,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
     @app.get("/static/{name}")
     def static(name: str) -> Response:
         if name not in FILES:
-            raise RefusedError(404, "not here")
+            raise RefusedError(404, "there is no such file")
         return FileResponse(STATIC / name)
 
 

@@ -195,7 +195,7 @@ def _thing(
     wishes: Wishes, page: str, language: str, parts: Mapping[str, Any], stratum: str,
     about: Sequence[str] = (), **hidden: str,
 ) -> Things:  # fmt: skip
-    """One item."""
+    """Return the item of a study that a page shows."""
     code = item_code("culturall", wishes.name, page, language, *about, hidden.get("code", ""))
     item = PeopleItem(item=code, page=page, language=language, content=dict(parts))
     return {code: (stratum, (item, Private(item=code, stratum=stratum, **hidden)))}  # type: ignore[arg-type]

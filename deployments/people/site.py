@@ -241,7 +241,7 @@ class Site:
         return {name: entry.missing for name, entry in read.items() if entry.missing}
 
     def has_no_place(self, own: Own) -> bool:
-        """Whether the quota of the person's choice on this page was full before they chose."""
+        """Return whether the quota of the person's choice on this page was full before they chose."""
         return any(
             own.who.annotator in beyond_quota(self.folder, field, self.store.choices(item, field.name))
             for item, field in quotas(self.folder)

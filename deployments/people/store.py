@@ -127,7 +127,7 @@ class StudyStore:
     def mark(self, annotator: str, what: str) -> None:
         """Store the time of "consented" or "finished", once."""
         if what not in ("consented", "finished"):
-            raise ValueError(f"{what!r} is not a step that is stored")
+            raise ValueError(f"unknown step {what!r}; known: consented, finished")
         with self._transaction() as connection:
             connection.execute(
                 f"UPDATE person SET {what} = ? WHERE annotator = ? AND {what} IS NULL", (_now(), annotator)

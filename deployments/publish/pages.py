@@ -163,9 +163,9 @@ def _cells(table: pl.DataFrame, is_null: Iterable[bool]) -> dict[str, Any]:
     """Return the cells of a leaderboard for the template.
 
     Returns:
-        names: of the columns; is_text: whether each column holds words; head: index of the model's column;
-        rows: of each, whether it is a null model's, whether its cells before the head differ from those of
-        the row above, and its cells.
+        names: names of the columns; is_text: whether each column holds words; head: index of the model's
+        column; rows: for each row, whether it is a null model's, whether its cells before the head differ
+        from those of the row above, and its cells.
     """
     names = table.columns
     head = names.index("model") if "model" in names else 0

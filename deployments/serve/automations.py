@@ -51,7 +51,7 @@ def alert(block: str) -> Automation:
         ) from error
     if not isinstance(loaded, NotificationBlock):
         raise ValueError(
-            f"--alert {block}: it sends no notifications; choose an e-mail, Slack or webhook block"
+            f"--alert {block}: this block sends no notifications; choose an e-mail, Slack or webhook block"
         )
     identity = loaded._block_document_id
     assert identity is not None  # the block was loaded

@@ -250,7 +250,7 @@ def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.Data
 def _one_published(
     warehouse: Warehouse, evaluation: str, config: str, there: Sequence[Row]
 ) -> list[dict[str, Any]]:
-    """Return the rows of ``one_published`` out of all there are; empty if no paper prints such a number."""
+    """Return the rows that ``one_published`` selects; empty if no paper prints such a number."""
     rows = [
         {**row, "model": _WHOLE_NAMES.get(row["model"], row["model"])}
         for row in there

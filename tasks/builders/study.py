@@ -69,7 +69,7 @@ class BuildStudy(ABC):
 
     @cached_property
     def params(self) -> StudyParams:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         return StudyParams.model_validate(self.knobs.model_dump())
 
     @property
@@ -99,7 +99,7 @@ class BuildStudy(ABC):
         """Return all prompts that can be sent to the stage's model now."""
 
     def ask(self, completions: Completions) -> Sequence[Request[Any]]:
-        """See ``contract.Evaluation``."""
+        """Implement ``contract.Evaluation``."""
         return [self.request(self.prompts(completions))]
 
     def replies(self, completions: Completions) -> Mapping[str, Completion]:

@@ -63,7 +63,7 @@ class Replica:
         self._engine: Any = None
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """See ``Copy.call``. Exceptions are returned as values, so that any transport carries them."""
+        """Implement ``Copy.call``. Exceptions are returned as values, so that any transport carries them."""
         try:
             self._engine = self._engine or load.load(self._spec, self._cache)
             return getattr(self._engine, method)(*arguments)
@@ -82,7 +82,7 @@ class Process:
         self.revive()
 
     def revive(self) -> None:
-        """See ``Copy.revive``."""
+        """Implement ``Copy.revive``."""
         self._pipe, theirs = Pipe()
         with theirs:
             self.process = subprocess.Popen(
@@ -96,7 +96,7 @@ class Process:
             self._pipe.send((self._spec.model_dump_json(), str(self._cache)))
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """See ``Copy.call``."""
+        """Implement ``Copy.call``."""
         try:
             self._pipe.send((method, arguments))
             return self._pipe.recv()
@@ -106,7 +106,7 @@ class Process:
             raise ReplicaLost(f"a replica of {self._spec.name!r} died (exit code {code})") from error
 
     def close(self) -> None:
-        """See ``Copy.close``."""
+        """Implement ``Copy.close``."""
         self._pipe.close()
         self.process.wait()
 
@@ -133,7 +133,7 @@ class Actor:
         )
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """See ``Copy.call``."""
+        """Implement ``Copy.call``."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(self._actor.call.remote(method, arguments))
@@ -144,7 +144,7 @@ class Actor:
             raise ReplicaLost(f"a replica of {self._spec.name!r} died: {reason}") from error
 
     def revive(self) -> None:
-        """See ``Copy.revive``; waits for Ray, which may wait for a node."""
+        """Implement ``Copy.revive``; waits for Ray, which may wait for a node."""
         while not self._is_closed:
             try:
                 self._ray.get(self._actor.__ray_ready__.remote())
@@ -153,7 +153,7 @@ class Actor:
                 time.sleep(PING_SECONDS)
 
     def close(self) -> None:
-        """See ``Copy.close``."""
+        """Implement ``Copy.close``."""
         self._is_closed = True
         self._ray.kill(self._actor)
 

@@ -102,7 +102,7 @@ def _commit(model: str) -> str:
         raise EngineError(f"{model!r} has no {MARKER}: not a sentence-transformers model") from error
     except Exception as error:  # the network and the HTTP library may raise anything
         raise EngineError(
-            f"Hugging Face gives no {model!r} ({type(error).__name__}): "
+            f"cannot fetch {model!r} from Hugging Face ({type(error).__name__}): "
             f"check the spelling and the network, give a local folder, or use {DEFAULT}"
         ) from error
     return Path(marker).parent.name  # the path in the cache is snapshots/<commit>/<file>

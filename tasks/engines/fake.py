@@ -63,17 +63,17 @@ class FakeEngine:
         self.options = spec.read_options(FakeOptions)
 
     def frame(self, questions: Sequence[str]) -> Framed:
-        """See ``Scorer.frame``."""
+        """Implement ``Scorer.frame``."""
         return Framed([q + prompting.COMPLETION_CUE for q in questions], " ", "base")
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
-        """See ``Scorer.count_tokens``; the number of words, at least one."""
+        """Implement ``Scorer.count_tokens``; the number of words, at least one."""
         return np.array([max(1, len(c.split())) for c in continuations], dtype=np.int64)
 
     def score(
         self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
     ) -> NDArray[np.float32]:
-        """See ``Scorer.score``: about -5 nats per word, ± 1 by the item and ± 2 by item and prefix."""
+        """Implement ``Scorer.score``: about -5 nats per word, ± 1 by the item and ± 2 by item and prefix."""
         time.sleep(self.options.delay)
         words = self.count_tokens("", continuations)
         by_item = np.array([_unit(self.spec.model, c) for c in continuations])
@@ -91,21 +91,21 @@ class FakeEngine:
         continuations: Sequence[Sequence[str]],
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """See ``Scorer.score_each``; each list by ``score``."""
+        """Implement ``Scorer.score_each``; each list by ``score``."""
         pairs = zip(prefixes, continuations, strict=True)
         return [self.score([prefix], texts, progress)[0] for prefix, texts in pairs]
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``: ``score`` of the text from the blank on."""
+        """Implement ``CandidateScorer.score_candidates``: ``score`` of the text from the blank on."""
         rests = prompting.fill(cloze, candidates)
         logprob = self.score(cloze.before, rests, progress)
         n_tokens = self.count_tokens("", rests)
         return CandidateScores(logprob, np.exp(logprob / n_tokens, dtype=np.float32), n_tokens)
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``: each pair by ``score``; greedy above -5 nats per word."""
+        """Implement ``PairScorer.score_pairs``: each pair by ``score``; greedy above -5 nats per word."""
         contexts = [c if isinstance(c, str) else json.dumps([dict(m) for m in c]) for c, _ in pairs]
         logprob = np.array(
             [self.score([c], [pair.continuation])[0, 0] for c, pair in zip(contexts, pairs, strict=True)],
@@ -124,7 +124,7 @@ class FakeEngine:
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
+        """Implement ``Generator.generate``; the text depends on the conversation, the model and the seed.
 
         In the third turn it fills in the form of the system prompt (lines ``#Label: …``). Alternatives are
         the words of the schema's enums; the generated word is the most probable one.

@@ -141,7 +141,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
-    """Whether an engine is loaded, or can be loaded without unloading another; always true for a server."""
+    """Return whether an engine is loaded or fits beside the loaded ones; always true for a server."""
     if spec.is_served:
         return True
     spec = resolved(spec)
@@ -177,13 +177,13 @@ def embedder(source: str, cache: Path) -> Embedder:
 
 
 def has_room_for_embedder(source: str, cache: Path) -> bool:
-    """Whether an embedder is loaded, or can be loaded without unloading another engine."""
+    """Return whether an embedder is loaded, or can be loaded without unloading another engine."""
     key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
     return has_room_for(key, lambda: memory.of_embedder(embedders.resolve(source, cache)))
 
 
 def has_room_for(key: str, claim: Callable[[], memory.Claim]) -> bool:
-    """Whether the engine under a key is loaded, or its claim fits beside the loaded engines."""
+    """Return whether the engine under a key is loaded, or its claim fits beside the loaded engines."""
     with _lock:
         return key in _loaded or not _evicted(claim())
 

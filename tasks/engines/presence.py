@@ -52,7 +52,7 @@ def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
         raise EngineError(f"model {spec.name!r}: {file} cannot be read: {error}") from error
     if not isinstance(config, dict) or not (config.get("model_type") or config.get("architectures")):
         raise EngineError(
-            f"model {spec.name!r}: {file} names neither model_type nor architectures, so it is not a model's"
+            f"model {spec.name!r}: {file} names neither model_type nor architectures: it describes no model"
         )
     if not any(path.suffix in WEIGHTS for path in folder.iterdir()):
         return f"{spec.name}: there are no weights ({', '.join(WEIGHTS)}) in {folder}; not verified"
@@ -60,7 +60,7 @@ def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
 
 
 def _is_cached(spec: EngineSpec) -> bool:
-    """Whether a Hugging Face model has been downloaded."""
+    """Return whether a Hugging Face model has been downloaded."""
     if find_spec("huggingface_hub") is None:
         return False
     from huggingface_hub import try_to_load_from_cache

@@ -53,18 +53,18 @@ class ContinuationScorer(ABC):
         """Return the scores of all pairs; continuations are tokenised after ``tail``."""
 
     def frame(self, questions: Sequence[str]) -> Framed:
-        """See ``Scorer.frame``."""
+        """Implement ``Scorer.frame``."""
         return frame(self.tokenizer, questions, self.spec.prompt_style)
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
-        """See ``Scorer.count_tokens``."""
+        """Implement ``Scorer.count_tokens``."""
         tokens = continuation_tokens(self.tokenizer, prefix, continuations)
         return np.array([len(t) for t in tokens], dtype=np.int64)
 
     def score(
         self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
     ) -> NDArray[np.float32]:
-        """See ``Scorer.score``."""
+        """Implement ``Scorer.score``."""
         return self._score(prefixes, prefixes[0], continuations, progress).logprob
 
     def score_each(
@@ -73,14 +73,14 @@ class ContinuationScorer(ABC):
         continuations: Sequence[Sequence[str]],
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """See ``Scorer.score_each``; one prefix after another."""
+        """Implement ``Scorer.score_each``; one prefix after another."""
         pairs = zip(prefixes, continuations, strict=True)
         return [self.score([prefix], texts, progress)[0] for prefix, texts in pairs]
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``; the tokens of ``fill`` are scored."""
+        """Implement ``CandidateScorer.score_candidates``; the tokens of ``fill`` are scored."""
         return self._score(cloze.before, cloze.tail, fill(cloze, candidates), progress)
 
 
@@ -105,7 +105,7 @@ def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: s
 
 
 def is_plain(tokenizer: Any, style: str) -> bool:
-    """Whether prompts have no chat template: style "base", or "auto" without a template.
+    """Return whether prompts have no chat template: style "base", or "auto" without a template.
 
     Raises:
         EngineError: style "chat" and the tokenizer has no chat template.

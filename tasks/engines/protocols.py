@@ -29,7 +29,7 @@ Conversations = Sequence[Sequence[Message]]
 
 
 def is_continued(conversation: Sequence[Message]) -> bool:
-    """Whether the completion continues a text unchanged: raw text, or the assistant's last message."""
+    """Return whether the completion continues a text unchanged: raw text, or the assistant's last message."""
     return conversation[0]["role"] == RAW or conversation[-1]["role"] == "assistant"
 
 

@@ -63,7 +63,7 @@ def published_answers(file: Path) -> Answers:
 @lru_cache(maxsize=8)
 def _read(file: Path, sign: tuple[int, int, int]) -> Answers:
     if sign[-1] > LARGEST:
-        raise EngineError(f"{file}: it is larger than {LARGEST // 2**20} MiB: split it")
+        raise EngineError(f"{file}: larger than {LARGEST // 2**20} MiB: split it")
     try:
         content = parse_json(_decoded(file.read_bytes()))
     except OSError as error:
@@ -78,7 +78,7 @@ def _read(file: Path, sign: tuple[int, int, int]) -> Answers:
             if own is not None and set(own) != set(predicted):
                 answers[key.strip()] = None
     if not answers:
-        raise EngineError(f"{file}: no record has {KEY} and {ANSWER}: these are no published predictions")
+        raise EngineError(f"{file}: no record has {KEY} and {ANSWER}: the file has no published predictions")
     return answers
 
 

@@ -81,7 +81,7 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
-    """Whether all copies are loaded, or can be loaded without unloading another engine."""
+    """Return whether all copies are loaded, or can be loaded without unloading another engine."""
     address, n = os.environ.get(RAY), width(spec)
     if spec.is_served or (n == 1 and not address):
         return load.has_room(spec, cache)
@@ -156,19 +156,19 @@ class Replicas:
             self._free.put(copy)
 
     def frame(self, questions: Sequence[str]) -> Framed:
-        """See ``Scorer.frame``."""
+        """Implement ``Scorer.frame``."""
         framed: Framed = self._call("frame", questions)
         return framed
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[Any]:
-        """See ``Scorer.count_tokens``."""
+        """Implement ``Scorer.count_tokens``."""
         counts: NDArray[Any] = self._call("count_tokens", prefix, continuations)
         return counts
 
     def score(
         self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
     ) -> NDArray[Any]:
-        """See ``Scorer.score``."""
+        """Implement ``Scorer.score``."""
         scores: NDArray[Any] = self._call("score", prefixes, continuations)
         if progress:
             progress(scores.size)
@@ -180,7 +180,7 @@ class Replicas:
         continuations: Sequence[Sequence[str]],
         progress: Progress | None = None,
     ) -> list[NDArray[Any]]:
-        """See ``Scorer.score_each``."""
+        """Implement ``Scorer.score_each``."""
         scores: list[NDArray[Any]] = self._call("score_each", prefixes, continuations)
         if progress:
             progress(sum(map(len, scores)))
@@ -189,14 +189,14 @@ class Replicas:
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``."""
+        """Implement ``CandidateScorer.score_candidates``."""
         scores: CandidateScores = self._call("score_candidates", cloze, candidates)
         if progress:
             progress(scores.logprob.size)
         return scores
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``."""
+        """Implement ``PairScorer.score_pairs``."""
         scores: PairScores = self._call("score_pairs", pairs)
         if progress:
             progress(len(pairs))
@@ -210,7 +210,7 @@ class Replicas:
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``."""
+        """Implement ``Generator.generate``."""
         generations: list[Generation] = self._call(
             "generate", conversations, samplings, schemas, alternatives
         )

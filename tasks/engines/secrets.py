@@ -23,7 +23,7 @@ class Secrets:
     """Removes a key, whole, in part and in other spellings, from texts, and user names from addresses."""
 
     def __init__(self, key: str | None) -> None:
-        """key: None if there is nothing to hide."""
+        """Prepare to hide a key; None if there is nothing to hide."""
         self._spellings = sorted(_spellings(key), key=len, reverse=True) if key else []
         self._is_long = len(key or "") >= SHORT_SECRET
 
@@ -63,7 +63,7 @@ class Secrets:
                     at = text.find(spelling[i : i + GRAM], end)
 
     def are_in(self, text: str) -> bool:
-        """Whether ``hide_in_answer`` would change the text."""
+        """Return whether ``hide_in_answer`` would change the text."""
         return self._is_long and next(self._runs(text), None) is not None
 
     def clean(self, value: Any) -> Any:

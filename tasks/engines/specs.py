@@ -231,7 +231,7 @@ class EngineSpec(BaseModel):
 
 
 def has_dtype(spec: EngineSpec) -> bool:
-    """Whether the spec's dtype affects results; a served model has the server's dtype."""
+    """Return whether the spec's dtype affects results; a served model has the server's dtype."""
     return not spec.is_served and spec.kind not in WITHOUT_WEIGHTS
 
 
@@ -304,7 +304,7 @@ def allow(remote_code: bool = False, pickle: bool = False) -> None:
 
 
 def is_allowed(permission: Trust) -> bool:
-    """Whether the user permits models' own Python code, or pickled weights, which can run any code."""
+    """Return whether the user permits models' own Python code, or pickled weights, which can run any code."""
     return permission in _allowed()
 
 

@@ -41,8 +41,8 @@ def of_slices(
     for kind, names in wanted.items():
         known = sorted({value(item, kind) for item in items})
         if unknown := sorted(set(names) - set(known)):
-            raise ValueError(f"no item is of {kind} {', '.join(unknown)}; known: {', '.join(known)}")
+            raise ValueError(f"no item has {kind} {', '.join(unknown)}; known: {', '.join(known)}")
         chosen = tuple(item for item in chosen if not names or value(item, kind) in names)
     if not chosen:
-        raise ValueError("no item is in all of these slices together: name fewer of them")
+        raise ValueError("no item is in all the named slices: name fewer")
     return chosen

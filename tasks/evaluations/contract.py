@@ -1,8 +1,8 @@
 """The contract of an evaluation; everything else is the loop's (``flows/evaluation.py``). Typed, pure.
 
 An evaluation is a study and four functions on it. ``ask`` is called again and again: each time it returns
-every request that the completions so far make possible, those answered before included. So prompts to
-judges, turns of a dialogue and votes are further rounds, and resuming costs nothing.
+every request that the completions so far make possible, including answered requests. So prompts to judges,
+turns of a dialogue and votes are further rounds, and resuming costs nothing.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Cohort(Generic[A]):
     Attributes:
         models: name -> result of ``read``, for the models that need rows. against: frozen reference models
             for numbers that compare models, so that another model's run changes no row; they may be among
-            ``models``. engines: of both.
+            ``models``. engines: the engines of all of these.
     """
 
     models: Mapping[str, A]
@@ -262,13 +262,13 @@ class Described:
         title, models, examples, caption, judged: as of ``deployments.evaluations.Door``.
         profiles: name -> values of options, the smallest first.
         metrics: rows of the table metric, without the evaluation; headlines first.
-        doubts: a difference to a control -> the headline that is doubted unless it is above 0.
+        doubts: a difference to a control -> the headline to doubt unless the difference is above 0.
         items: study -> rows of the table evaluation_item: item, cluster, content.
-        page: what its page shows beside numbers.
-        preview: two items as a model is asked them, and the null models, line by line.
-        rubric: by which judges score; None: nobody judges.
+        page: the page's content beside numbers.
+        preview: the prompts of two items and the null models, line by line.
+        rubric: the judges' rubric; None if nothing is judged.
         published: rows of the table recipe_published, without the evaluation.
-        more: study -> rows of the table metric that it has beside ``metrics``.
+        more: study -> further rows of the table metric, after ``metrics``.
     """
 
     title: str
@@ -292,9 +292,9 @@ class Evaluation(Generic[P, S, A]):
     """One evaluation, as the loop sees it.
 
     Attributes:
-        name: of its folder, its flow and its rows.
-        params: the type of its knobs.
-        tables: name -> SELECT: what ``study`` reads of the warehouse; $name stands for the knob of that name.
+        name: the name of its folder, its flow and its rows.
+        params: the type of its params.
+        tables: name -> SELECT of the rows that ``study`` reads; $name stands for the param of that name.
         study: (params, rows of ``tables``, the other engines by name) -> study. Raises ValueError. ask:
             returns the requests that a model's completions so far make possible, each with its engine. read:
             parses a model's completions; unreadable or missing ones are unscored with a reason. Its third

@@ -2,8 +2,8 @@
 
 A row is one of three kinds. A *knob* has ``field``, an option of the evaluation, and ``value``, the
 paper's. *Content* has ``pack``, a file of a pack or a text in its ``prompts.toml``, which only the authors'
-own files fill. A *fact* has ``ours``: what holds here whatever the options. Whether a published number may
-stand beside ours is computed from these rows.
+own files fill. A *fact* has ``ours``: a value here that no option changes. These rows decide whether a
+published number may be shown beside ours.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class Setting(BaseModel):
     """One row of ``settings.toml``.
 
     Attributes:
-        setting: what is set, in words.
-        paper: the paper's, in words; "": ``value`` as it stands.
-        section: where the paper says so; or the file of its program.
-        field, value: an option and the paper's value of it; no value: the option is empty, which means what
-            ``empty`` says. Of models: the paper's.
-        pack, rows: a file of a pack, or ``prompts.NAME``, and how many rows the paper's has; 0: any number.
-        ours: what is so here, in words; of content: what is asked without a pack.
-        is_equal: of a fact, whether it is the paper's.
-        metrics: our metrics that hang on it; none: all.
-        profile: the profile whose table it stands in; "": every.
+        setting: name of the setting, in words.
+        paper: the paper's value, in words; "": ``value`` unchanged.
+        section: where the paper states it, or the file of its program.
+        field, value: an option and the paper's value for it; without a value the option is empty, which
+            ``empty`` explains. For the option models: the paper's models.
+        pack, rows: a file of a pack, or ``prompts.NAME``, and its number of rows in the paper; 0: any number.
+        ours: the value here, in words; for content: the prompts used without a pack.
+        is_equal: for a fact, whether it equals the paper's.
+        metrics: our metrics that depend on it; none: all.
+        profile: the profile whose table lists it; "": every profile.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -158,7 +158,7 @@ def _fact(row: Setting) -> ComparedSetting:
 
 
 def _same(own: Any, paper: Any) -> bool:
-    """Whether two values are one; the order of a list does not count."""
+    """Return whether two values are equal; the order of a list does not count."""
     if isinstance(own, list | tuple) and isinstance(paper, list | tuple):
         return sorted(map(str, own)) == sorted(map(str, paper))
     if isinstance(own, Mapping) or isinstance(paper, Mapping):

@@ -188,7 +188,7 @@ def one_per_spelling(items: Sequence[ListItem]) -> tuple[ListItem, ...]:
 
 
 def is_address(source: str) -> bool:
-    """Whether a "file" must be fetched over the network."""
+    """Return whether a "file" must be fetched over the network."""
     return source.startswith(("http://", "https://"))
 
 

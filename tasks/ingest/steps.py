@@ -113,7 +113,7 @@ def _user_agent(params: IngestParams) -> str:
 
 
 def _is_present(warehouse: Warehouse, source: str, harvest: Harvested, last_sha256: str | None) -> bool:
-    """Whether the same bytes were ingested last and nothing has replaced them."""
+    """Return whether the same bytes were ingested last and nothing has replaced them."""
     present = warehouse.query(PRESENT_SOURCE, {"target": SOURCES[source].target})["source"].to_list()
     return harvest.sha256 == last_sha256 and any(text.startswith(f"{source} ") for text in present)
 
@@ -146,5 +146,5 @@ def _record(
 
 
 def now() -> datetime:
-    """The time that identifies an attempt."""
+    """Return the time that identifies an attempt."""
     return datetime.now(UTC)

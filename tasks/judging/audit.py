@@ -156,7 +156,7 @@ class RatingsError(ValueError):
 
 
 def has_numbers(menu: Iterable[str]) -> bool:
-    """Whether the verdicts are numbers, such as 1 to 10, so that a rating from 0 to 1 would be ambiguous."""
+    """Return whether verdicts are numbers, such as 1 to 10: a rating from 0 to 1 would be ambiguous."""
     return all(re.fullmatch(r"\d+", word.strip()) for word in menu)
 
 

@@ -102,7 +102,7 @@ def shuffled(texts: Mapping[str, str], families: Families, scope: str) -> dict[s
 
 
 def same_family(families: Families, first: str, second: str) -> bool:
-    """Whether one text could be right for both items."""
+    """Return whether one text could be right for both items."""
     return not families[first].isdisjoint(families[second])
 
 

@@ -281,7 +281,7 @@ class Rubric(_Part):
     def _names_differ(cls, verdicts: dict[str, VerdictChoice]) -> dict[str, VerdictChoice]:
         for names in (list(verdicts), *(list(choice.reasons) for choice in verdicts.values())):
             if len({normal(name) for name in names}) < len(names):
-                raise ValueError(f"{names}: two of these are the same but for case, spaces or encoding")
+                raise ValueError(f"{names}: two of these differ only in case, spaces or encoding")
         return verdicts
 
     @field_validator("examples")

@@ -66,7 +66,7 @@ class CandidateRanking(ScoringRequest[StoredScores | str]):
     def compute(
         self, engine: CandidateScorer, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.compute``; a row per sentence and candidate that the vocabulary can spell.
+        """Implement ``Request.compute``; a row per sentence and candidate that the vocabulary can spell.
 
         Raises:
             EngineError: the vocabulary can spell none of the candidates.

@@ -78,7 +78,7 @@ class ItemScores(ScoringRequest[ItemLogprobs | str]):
         return len(units) * len(self.items)
 
     def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
-        """See ``Request.compute``; one row per country and item."""
+        """Implement ``Request.compute``; one row per country and item."""
         framed = engine.frame([self.questions[unit] for unit in units])
         continuations = [framed.lead + item for item in self.items]
         logprobs = engine.score(framed.prefixes, continuations, progress)
@@ -170,14 +170,14 @@ class OptionScores(ScoringRequest[Scored]):
         return sum(len(self.by_id[unit].options) for unit in units)
 
     def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
-        """See ``Request.compute``; one row per question and option."""
+        """Implement ``Request.compute``; one row per question and option."""
         return _options_scored([self.by_id[unit] for unit in units], engine, progress)
 
     @classmethod
     def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """See ``Request.compute_together``; one call of the engine, which runs shared tokens once."""
+        """Implement ``Request.compute_together``; one call of the engine, which runs shared tokens once."""
         questions = [request.by_id[unit] for request, units in pieces for unit in units]
         return split_rows(pieces, _options_scored(questions, engine, progress))
 

@@ -67,14 +67,14 @@ class Pairs(Request[ScoredPairs]):
     def compute(
         self, engine: PairScorer, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.compute``; one row per pair."""
+        """Implement ``Request.compute``; one row per pair."""
         return _scored([self.by_id[unit] for unit in units], engine, progress)
 
     @classmethod
     def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """See ``Request.compute_together``; one call of the engine, which runs shared tokens once."""
+        """Implement ``Request.compute_together``; one call of the engine, which runs shared tokens once."""
         documents = [request.by_id[unit] for request, units in pieces for unit in units]
         return split_rows(pieces, _scored(documents, engine, progress))
 

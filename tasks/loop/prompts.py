@@ -141,7 +141,7 @@ class Prompts(Request[Completions]):
     def compute(
         self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.compute``; one row per prompt."""
+        """Implement ``Request.compute``; one row per prompt."""
         try:
             ((_, frame),) = _completed([(self, units)], engine, progress)
         except Unfinished as error:
@@ -152,7 +152,7 @@ class Prompts(Request[Completions]):
     def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """See ``Request.compute_together``; one call of the engine."""
+        """Implement ``Request.compute_together``; one call of the engine."""
         alone = super().compute_together
         return alone(pieces, engine, progress) if len(pieces) == 1 else _completed(pieces, engine, progress)
 

@@ -11,10 +11,10 @@ UNPARSABLE = "unparsable answer"
 
 
 def is_lost(reason: str | None) -> bool:
-    """Whether an answer is lost: the model had the prompt but refused, or its text is empty, cut off or
-    unreadable.
+    """Return whether an answer is lost: the model had the prompt but refused, or its text is empty, cut off
+    or unreadable.
 
-    reason: why it is missing; "" or None if it is not.
+    reason: why the answer is missing; "" or None if it exists.
     """
     return bool(reason) and reason != NO_ANSWER
 

@@ -103,7 +103,7 @@ def loads(
 
 
 def fit(engines: Sequence[Engine], models: Path) -> bool:
-    """Whether engines fit into memory together; True if that is unknown before they are loaded."""
+    """Return whether engines fit into memory together; True if that is unknown before they are loaded."""
     claims: dict[str, memory.Claim] = {}
     try:
         for engine in engines:
@@ -132,7 +132,7 @@ def _source(spec: EngineSpec, models: Path) -> str:
 
 
 def _takes_all(engine: Engine) -> bool:
-    """Whether an engine is a vLLM engine that would take its whole GPU."""
+    """Return whether an engine is a vLLM engine that would take its whole GPU."""
     spec = engine.spec
     if spec is None or spec.kind != "vllm" or memory.BOUNDS & spec.options.keys():
         return False

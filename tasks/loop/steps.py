@@ -169,7 +169,7 @@ def engine_of(name: str, role: Role, dtype: Dtype | None = None) -> Engine:
 
 
 def has_room(engine: Engine) -> bool:
-    """Whether an engine is loaded, or can be loaded without unloading another."""
+    """Return whether an engine is loaded, or can be loaded without unloading another."""
     models = Warehouse.current().store.home / "models"
     try:
         if engine.spec is None:
@@ -247,7 +247,7 @@ def shares(work: Work) -> Iterator[Work]:
 
 
 def is_shared() -> bool:
-    """Whether other machines may work on shares of the same work (``shares``)."""
+    """Return whether other machines may work on shares of the same work (``shares``)."""
     return Warehouse.current().store.leases is not None
 
 

@@ -48,13 +48,13 @@ class Texts(Request[Embedded]):
         return ["embed", engine.hash]
 
     def hash(self, engine: Engine) -> str:
-        """See ``Request.hash``; it does not depend on the occasion."""
+        """Implement ``Request.hash``; it does not depend on the occasion."""
         return super().hash(replace(engine, occasion=""))
 
     def compute(
         self, engine: Embedder, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.compute``. Texts themselves are not stored: they are answers or reference data."""
+        """Implement ``Request.compute``. Texts are not stored, because they are answers or reference data."""
         embedded = engine.embed([self.by_hash[unit] for unit in units])
         progress(len(units))
         return pl.DataFrame(
@@ -68,7 +68,7 @@ class Texts(Request[Embedded]):
         )
 
     def decode(self, frame: pl.DataFrame) -> Embedded:
-        """See ``Request.decode``.
+        """Implement ``Request.decode``.
 
         Raises:
             KeyError: a text has no vector yet.

@@ -89,7 +89,7 @@ def spearman_test(x: ArrayLike, y: ArrayLike) -> tuple[float, float] | None:
 
 
 def spearman_interval(rho: float, n: int) -> Interval:
-    """95 % interval of Spearman's rho of n independent points, as in the view evaluation_agreement.
+    """Return the 95 % interval of Spearman's rho of n independent points, as in evaluation_agreement.
 
     rho in [-1, 1]. Bonett and Wright's variance (2000) on Fisher's scale, with the t of n - 2 degrees of
     freedom. For full agreement the variance is that of the next lower possible rho, and rho itself is one
@@ -150,7 +150,7 @@ def kendall_w(ranks: ArrayLike) -> float | None:
 
 
 def kendall_w_interval(ranks: ArrayLike) -> Interval:
-    """95 % interval of W for as many raters like these; None for fewer than five.
+    """Return the 95 % interval of W for the same number of similar raters; None for fewer than five.
 
     It is a jackknife over raters, or groups of many raters, of the mean pairwise correlation, which does not
     depend on the number of raters. Its ends are converted to the scale of W.
@@ -171,7 +171,7 @@ def kendall_w_interval(ranks: ArrayLike) -> Interval:
 
 
 def fleiss_kappa(counts: ArrayLike) -> float | None:
-    """Fleiss' kappa (1971): agreement of raters beyond chance, given their use of the categories.
+    """Return Fleiss' kappa (1971): agreement of raters beyond chance, given their use of the categories.
 
     counts: subjects x categories, number of raters who chose the category; each subject has the same number
     of raters, two or more. Range [-1, 1]; higher is better; 1: they always agree; 0: no more than chance.

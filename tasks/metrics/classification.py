@@ -28,7 +28,7 @@ def lower_median(values: ArrayLike) -> FloatArray:
 def f1_per_class(
     true: Sequence[str], predicted: Sequence[str], classes: Sequence[str] = CATEGORIES
 ) -> dict[str, float]:
-    """F1 = 2 TP / (2 TP + FP + FN) of each class.
+    """Return F1 = 2 TP / (2 TP + FP + FN) of each class.
 
     true, predicted: m labels each. Returns class -> F1 in [0, 1]; 1: predicted exactly where true; 0: never
     right. A class that is neither true nor predicted gets 0, as in scikit-learn with zero_division=0. Raises
@@ -92,7 +92,7 @@ class F1LeftOut(NamedTuple):
 
 
 def f1_left_out(gold: Sequence[str], predicted: Sequence[str], clusters: Sequence[str]) -> F1LeftOut:
-    """F1 of `label_scores` without each cluster of items in turn, for `intervals.jackknife_interval`.
+    """Return F1 of `label_scores` without each cluster in turn, for `intervals.jackknife_interval`.
 
     clusters: m labels.
     """

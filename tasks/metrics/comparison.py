@@ -252,7 +252,7 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
 
 
 def spread(values: ArrayLike) -> Spread | None:
-    """Median, interquartile range and variance, for example of models' scores (CURE, figures 2 and 3).
+    """Return median, interquartile range and variance, such as of models' scores (CURE, figures 2 and 3).
 
     values: finite numbers. None for fewer than two: one value has no spread. Raises ValueError for a value
     that is not finite.

@@ -39,7 +39,7 @@ def competence(similarity: ArrayLike) -> FloatArray | None:
 
 
 def competence_left_out(similarity: ArrayLike, subsets: Sequence[IntArray]) -> FloatArray | None:
-    """`competence` of all n countries in the pattern of some of them: r x n, for intervals.
+    """Return r x n, for intervals: `competence` of all n countries in the pattern of each subset.
 
     subsets: r arrays of positions. A country outside a subset loads on its pattern by its cosines to the
     subset's countries. None if a subset has no leading pattern.

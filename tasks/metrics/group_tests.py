@@ -96,7 +96,7 @@ def group_test(groups: Groups, reproduce: bool = False) -> GroupTest:
 
 
 def pair_tests(groups: Groups, reproduce: bool = False) -> list[PairTest]:
-    """Two-sided tests between all pairs of groups, with Bonferroni's correction, in the groups' order.
+    """Return two-sided tests between all pairs of groups, with Bonferroni's correction, in the groups' order.
 
     reproduce: Student's t over responses, as in WorldWise. A pair with fewer than two values on a side, or
     without any spread, has no p-value and does not count in the correction. Raises ValueError like

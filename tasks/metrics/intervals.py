@@ -155,7 +155,7 @@ def jackknife(
     clusters: ArrayLike,
     bounds: tuple[float, float] = UNBOUNDED,
 ) -> Interval:
-    """`jackknife_interval` of a statistic of points, with each cluster of points left out in turn.
+    """Return `jackknife_interval` of a statistic of points, leaving out each cluster of points in turn.
 
     statistic: positions of points -> its value on them, or None. clusters: n labels, one for each point.
     """

@@ -14,7 +14,7 @@ Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float | None:
-    """1 - observed / expected disagreement (Krippendorff 2011, "Computing Krippendorff's alpha").
+    """Return 1 - observed / expected disagreement (Krippendorff 2011, "Computing Krippendorff's alpha").
 
     ratings: units x raters, NaN for a missing rating; a unit with one rating is left out. level: cost of a
     disagreement of two values. "nominal": 1 if they differ; "ordinal": the squared number of ratings between
@@ -33,7 +33,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float | None:
 
 
 def krippendorff_alpha_interval(ratings: ArrayLike, level: Level) -> Interval:
-    """95 % interval of alpha by leaving out each unit with all its ratings in turn (`intervals.jackknife`).
+    """Return the 95 % interval of alpha, leaving out each unit with all its ratings (`intervals.jackknife`).
 
     Arguments as in `krippendorff_alpha`. None for fewer than five comparable units, or if alpha is undefined
     without one of them. It does not depend on the order of units or raters. (Krippendorff's own bootstrap

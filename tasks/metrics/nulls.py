@@ -19,7 +19,7 @@ _SUM_TOLERANCE = 1e-4
 def uniform_category_f1(
     true_by_domain: Sequence[Category], questions_per_domain: Sequence[int], draws: int, seed: int
 ) -> dict[Category, FloatArray]:
-    """F1 of random predictions: one category per domain, drawn uniformly, the same for all its questions.
+    """Return F1 of random predictions: one uniformly drawn category per domain, for all its questions.
 
     true_by_domain: d human labels; questions_per_domain: d numbers of scored questions; draws: number of
     random predictions. Returns class present in truth -> F1 of each prediction, in [0, 1]; macro-F1 is the

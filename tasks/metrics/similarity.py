@@ -64,7 +64,7 @@ def cosine_matrix(vectors: ArrayLike) -> FloatArray:
 
 
 def word_similarity_rows(cosines: ArrayLike, predicted: ArrayLike, reference: ArrayLike) -> WordSimilarities:
-    """`mean_word_similarity` of every dish (equation 7), from cosines that are computed once.
+    """Return `mean_word_similarity` of every dish (equation 7), from cosines that are computed once.
 
     cosines: n x n from `cosine_matrix`; predicted, reference: dishes x n booleans (`ranking.top_mask` and the
     ingredients). mWS (equation 8) is the mean of the values. Range [-1, 1]; higher is better; 1: every

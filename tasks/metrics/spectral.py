@@ -49,7 +49,7 @@ def normalise(logprob_sums: ArrayLike, lengths: ArrayLike) -> FloatArray:
     table = as_table(logprob_sums, None)
     counts = np.asarray(lengths, dtype=np.float64)
     if counts.shape != table.shape[1:]:
-        raise ValueError(f"{table.shape[1]} items need as many lengths, got shape {counts.shape}")
+        raise ValueError(f"give one length for each of {table.shape[1]} items, got shape {counts.shape}")
     bad = np.flatnonzero(~(counts >= 1))
     if bad.size:
         raise ValueError(

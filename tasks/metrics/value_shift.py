@@ -130,7 +130,7 @@ def value_shares(counts: FloatArray) -> FloatArray:
 def shift_interval(
     shifts: Sequence[ValueShift], personas: FloatArray, baseline: FloatArray, replicates: int, seed: int
 ) -> Interval:
-    """95 % interval of the mean total variation distance of personas from the baseline, over scenarios.
+    """Return the 95 % interval, over scenarios, of the personas' mean total variation distance from baseline.
 
     shifts: the personas' shifts; personas: [personas, scenarios, v] counts; baseline: [scenarios, v] counts;
     replicates, seed: for `intervals.half_samples` of the scenarios. The distance of two samples is biased

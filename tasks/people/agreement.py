@@ -94,7 +94,7 @@ def level_of(field: FormField) -> Level:
 
 
 def _alpha_row(field: FormField, language: str, ratings: Sequence[PersonRating]) -> FieldAgreementRow:
-    """Krippendorff's alpha over the units (item, entry)."""
+    """Return Krippendorff's alpha over the units (item, entry)."""
     level = level_of(field)
     places = {option.value: float(n) for n, option in enumerate(field.options)}
     units = sorted({(r.item, r.entry) for r in ratings})

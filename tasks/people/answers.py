@@ -157,7 +157,7 @@ def _failed(
 def _contradicts(
     folder: StudyFolder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
 ) -> bool:
-    """Whether a choice contradicts the person's own ranking; false if either is missing."""
+    """Return whether a choice contradicts the person's own ranking; false if either is missing."""
     rankings = {
         field: answer.value for (_, field), answer in by_field.items() if isinstance(answer.value, dict)
     }

@@ -52,7 +52,8 @@ def assign(
 
     An item goes to the people with the fewest items of its stratum, then with the fewest items. Nobody gets
     an item that they wrote; an item with a reader goes to the reader only. Everyone has their own order of
-    items. A check does not come first if it can come later. Pages per person come last, in the study's order.
+    items. A check comes first only if a person has nothing else. Pages per person come last, in the study's
+    order.
 
     Raises:
         ValueError: too few people may see an item; the message says how many are needed.

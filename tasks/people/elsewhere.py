@@ -99,7 +99,7 @@ class Form:
         return data | {f"shown_{name}": task.text(page, name) for page, name in parts}
 
     def intro(self) -> str:
-        """The text above the form."""
+        """Return the text above the form."""
         texts = [in_language(each, self.language) for page in self.pages for each in (page.title, page.text)]
         return "\n\n".join(text for text in texts if text)
 

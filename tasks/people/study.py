@@ -170,7 +170,7 @@ class FormPage(_Strict):
         menus = {field.name: {option.value for option in field.options} for field in self.fields}
         for field in self.fields:
             if field.needed_for and not set(field.needed_for[1]) <= menus.get(field.needed_for[0], set()):
-                raise ValueError(f"field {field.name}: {field.needed_for} is no choice of page {self.name}")
+                raise ValueError(f"field {field.name}: page {self.name} has no choice {field.needed_for}")
         return self
 
     def wanted(self, values: Mapping[str, Value]) -> list[FormField]:
@@ -219,7 +219,7 @@ class PeopleStudy(_Strict):
         return tuple(field for page in self.pages for field in page.fields)
 
     def page(self, name: str) -> FormPage:
-        """The page of that name. Raises KeyError."""
+        """Return the page of that name. Raises KeyError."""
         return {page.name: page for page in self.pages}[name]
 
     @property
@@ -286,7 +286,7 @@ def read_value(field: FormField, item: PeopleItem, raw: Any) -> Entry:
     if field.kind in WITH_ENTRIES:
         return _read_entries(field, field.entries(item), raw)
     if field.kind == "chat":
-        raise ValueError(f"{field.name}: a form cannot send an interview")
+        raise ValueError(f"{field.name}: an interview cannot be sent by a form")
     most = field.most_chars(item)
     if not isinstance(raw, str) or len(raw.replace("\r\n", "\n")) > most or "\0" in raw:
         raise ValueError(f"{field.name}: expected a text of up to {most} characters")

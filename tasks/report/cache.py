@@ -92,7 +92,7 @@ def _parts(content: Any) -> Iterator[bytes]:
                 yield field.name.encode()
                 yield from _parts(getattr(content, field.name))
         case _:
-            raise TypeError(f"no page can be cached by a {type(content).__name__}")
+            raise TypeError(f"pages cannot be cached by a {type(content).__name__}")
 
 
 def _written(text: str, figures: Mapping[str, Drawn]) -> bytes:

@@ -62,7 +62,7 @@ class _Cells(HTMLParser):
         self._more = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """See HTMLParser."""
+        """Implement the method of ``HTMLParser``."""
         if tag == "tr":
             self.rows.append([])
         elif tag in ("td", "th"):
@@ -71,12 +71,12 @@ class _Cells(HTMLParser):
             self._lines.append("")
 
     def handle_data(self, data: str) -> None:
-        """See HTMLParser."""
+        """Implement the method of ``HTMLParser``."""
         if self._lines is not None:
             self._lines[-1] += data
 
     def handle_endtag(self, tag: str) -> None:
-        """See HTMLParser."""
+        """Implement the method of ``HTMLParser``."""
         if tag in ("td", "th") and self._lines is not None:
             lines = [" ".join(line.split()) for line in self._lines]
             self.rows[-1] += ["; ".join(filter(None, lines)), *[""] * self._more]

@@ -1,6 +1,6 @@
 """Fixtures of the chaos suite: homes for every flow, and the process that runs flows.
 
-CULTURESCOPE_CHAOS scales how much is done: 1 (the default) is the suite of benchmarks/README.md, 0.1 a tenth.
+CULTURESCOPE_CHAOS scales the work: 1 (the default) is the suite of benchmarks/README.md, 0.1 a tenth of it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def new(fresh: Homes) -> Iterator[Homes]:
 
 @pytest.fixture(scope="session")
 def assert_complete() -> Callable[[str, Path], None]:
-    """Nothing of a finished flow is lost, doubled or different from what it is when nothing disturbs it."""
+    """Assert that a finished flow has the rows of an undisturbed one: none lost, doubled or different."""
 
     def check(flow: str, home: Path) -> None:
         warehouse = Warehouse.open(home)
@@ -85,7 +85,7 @@ def assert_complete() -> Callable[[str, Path], None]:
 
 
 def assert_each_prompt_once(warehouse: Warehouse) -> None:
-    """No prompt has two stored completions."""
+    """Assert that no prompt has two stored completions."""
     n, n_distinct = warehouse.query(
         "SELECT count(*), count(DISTINCT request_hash || item) FROM response"
     ).row(0)

@@ -1,8 +1,8 @@
-"""Every flow in a process that can be disturbed: killed, interrupted, short of disk, with a clock that jumps.
+"""Run any flow in a process that can be disturbed: killed, interrupted, short of disk, with a jumping clock.
 
 ``python -m tests.chaos.forked`` imports all of them once and then forks a child for each line of JSON that it
 reads, because a fresh interpreter would spend seconds on imports. It answers with the child's process id and,
-asked by another line, with its exit code; so long the id is the child's, even if it has ended.
+to another line, with the exit code. Until then no other process gets that id, even if the child has ended.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ CAPABILITIES_V3 = 0x20080522
 
 
 def queue_of(home: Path) -> Path:
-    """Where build_specnorm writes its queue."""
+    """Return the file to which build_specnorm writes its queue."""
     return home / "queue.csv"
 
 
 def dishes_of(home: Path) -> Path:
-    """The file that ingest reads."""
+    """Return the file that ingest reads."""
     return home / "dishes.jsonl"
 
 
 def pages_of(home: Path) -> Path:
-    """The file that build_culturall reads."""
+    """Return the file that build_culturall reads."""
     return home / "pages.jsonl"
 
 
 def run(flow: str, home: Path) -> None:
-    """Run a flow to its end: all but build_specnorm without a Prefect server, that one on the tests' own."""
+    """Run a flow to its end: build_specnorm on the tests' Prefect server, all others without a server."""
     if flow == "ingest":
         refresh_all(IngestParams(sources=["fmlama"], files=[str(dishes_of(home))]))
     elif flow == "build_specnorm":
-        queue_of(home).unlink(missing_ok=True)  # a queue that is there is never overwritten
+        queue_of(home).unlink(missing_ok=True)  # an existing queue is never overwritten
         build_specnorm(SpecnormParams(model="fake-a", n=12, batch=3, queue=str(queue_of(home))))
     elif flow == "build_culturall":
         chosen = {"model": "writer", "solvers": list(SOLVERS), "pages": [str(pages_of(home))], "batch": 2}
@@ -77,13 +77,13 @@ def run(flow: str, home: Path) -> None:
 
 @dataclass
 class Child:
-    """One run of a flow under way. output: what it has written to the terminal, once it has ended."""
+    """One run of a flow. output: its terminal output, once it has ended."""
 
     pid: int
     log: Path
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait so long, or until it has ended."""
+        """Wait until it has ended, at most this long; return whether it has ended."""
         status, until = Path(f"/proc/{self.pid}/stat"), time.monotonic() + seconds
         while not (ended := status.read_text().rsplit(")", 1)[1].split()[0] == "Z"):
             if time.monotonic() >= until:
@@ -123,11 +123,11 @@ class Forked:
         return Child(self._answer_to(json.dumps(job)), log)
 
     def end(self) -> int:
-        """Wait for the flow; its exit code, or minus the signal that ended it."""
+        """Wait for the flow; return its exit code, or minus the signal that ended it."""
         return self._answer_to("")
 
     def run(self, flow: str, home: Path, **disturbance: Any) -> Child:
-        """Run a flow to its end, which has to be a good one."""
+        """Run a flow to its end and assert that it succeeds."""
         child = self.begin(flow, home, **disturbance)
         assert self.end() == 0, child.output
         return child
@@ -146,11 +146,11 @@ class Forked:
 
 
 def _disturbed(room: int | None = None, reader: bool = False, clock: int | None = None) -> None:
-    """Make this process meet trouble.
+    """Disturb this process.
 
     Args:
-        room: bytes that a file may have at most, as on a full disk.
-        reader: give up root's rights, so that what belongs to others is as their modes say.
+        room: maximum bytes of a file, as on a full disk.
+        reader: give up root's rights, so that the modes of others' files apply.
         clock: seed of a clock that jumps by up to 400 days.
     """
     if room is not None:

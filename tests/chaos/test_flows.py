@@ -63,7 +63,7 @@ def test_a_flow_stopped_at_random_points_is_completed_by_the_next_run(
     signals: list[signal.Signals],
     n: int,
 ) -> None:
-    """Each stop falls somewhere into what a whole run would take; a flow that got through begins anew."""
+    """Each stop comes at a random time within the length of a whole run; a completed flow begins anew."""
     where, longest, home = random.Random(f"{flow} {signals}"), undisturbed_seconds(flow), new(flow)
     stopped = finished = 0
     while stopped < n:

@@ -31,7 +31,7 @@ TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clie
 
 
 def axe(folder: Path) -> str:
-    """The script of axe-core, fetched from npm; without it the test is skipped."""
+    """Return the script of axe-core, fetched from npm; without it the test is skipped."""
     npm = shutil.which("npm")
     if npm is None or subprocess.run([npm, "i", "axe-core@4"], cwd=folder, capture_output=True).returncode:
         pytest.skip("axe-core cannot be fetched from npm")
@@ -45,18 +45,18 @@ class Browser:
         self._socket, self._sent = socket, 0
 
     def open(self, address: str) -> str:
-        """Go to an address, and return the text of the page that comes."""
+        """Open an address and return the text of the page that loads."""
         self._command("Page.navigate", url=address)
         return self.text()
 
     def text(self, start: str = "http") -> str:
-        """The text of the page, once one is there whose address begins so."""
+        """Return the page's text, once a page whose address begins with this is open."""
         there = f'document.readyState === "complete" && location.href.startsWith("{start}")'
         until(lambda: self.run(there), every=0.05)
         return str(self.run("document.documentElement.innerText"))
 
     def run(self, script: str) -> Any:
-        """The value of an expression on the page, awaited if it is a promise; None: the page was left."""
+        """Return an expression's value on the page, awaited if it is a promise; None if the page was left."""
         result = self._command("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in result, result
         return result.get("result", {}).get("value")
@@ -69,13 +69,13 @@ class Browser:
         self._command("Emulation.setEmulatedMedia", features=features)
 
     def screenshot(self, path: Path) -> None:
-        """Save what is to be seen."""
+        """Save a picture of the visible page."""
         path.write_bytes(base64.b64decode(self._command("Page.captureScreenshot", format="png")["data"]))
 
     def _command(self, method: str, **params: Any) -> dict[str, Any]:
         self._sent += 1
         self._socket.send(json.dumps({"id": self._sent, "method": method, "params": params}))
-        while True:  # what it tells without being asked has no id
+        while True:  # events that the browser sends by itself have no id
             answer = json.loads(self._socket.recv(timeout=WAIT_S))
             if answer.get("id") == self._sent:
                 return dict(answer.get("result", {}))
@@ -83,7 +83,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path, hosts: str) -> Iterator[Browser]:
-    """A browser with a profile of its own. hosts: a rule such as ``MAP evil.example 127.0.0.1``."""
+    """Yield a browser with a profile of its own. hosts: a rule such as ``MAP evil.example 127.0.0.1``."""
     assert CHROMIUM
     process = subprocess.Popen(
         [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--host-resolver-rules={hosts}", "about:blank"],

@@ -32,7 +32,7 @@ def filled(copied_home: Callable[[], Path]) -> Warehouse:
 
 @pytest.fixture(scope="session")
 def published_site(filled: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its site: drawing the figures takes seconds. A test that changes it takes a copy."""
+    """The site of ``filled``, shared because drawing takes seconds; tests that change it use a copy."""
     folder = tmp_path_factory.mktemp("sites") / "site"
     publish(filled, folder, ABOUT)
     return folder

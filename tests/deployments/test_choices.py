@@ -98,14 +98,14 @@ def test_profile_of_a_pack_adds_the_pack(sports: Path) -> None:
     assert one("cure", both).pack == ["sports", "foods"]
     quick = AllParams(models=["m"], profile="sports/quick")
     assert one("spectral", quick).model_dump()["max_items"] == 3
-    with pytest.raises(ValueError, match="'quick' of fmlama; choose one of smoke, demo, full, paper"):
+    with pytest.raises(ValueError, match="'quick' of fmlama; known: smoke, demo, full, paper"):
         one("fmlama", quick)
 
 
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        ("sports/huge", r"there is no 'sports/huge'; choose one of smoke, .*, sports/smoke$"),
+        ("sports/huge", r"unknown profile 'sports/huge'; known: smoke, .*, sports/smoke$"),
         ("sprots/smoke", r"unknown pack 'sprots'; known: sports"),
     ],
 )

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("warehouse")
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    """Exit code and words of a command."""
+    """Return a command's exit code and output."""
     result = CliRunner().invoke(app, arguments)
     assert "Traceback" not in result.output
     return result.exit_code, " ".join(result.output.split())

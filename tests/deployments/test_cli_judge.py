@@ -82,7 +82,7 @@ def test_audit_draws_from_the_newest_finished_run_of_a_model(warehouse: Warehous
     assert kappa == 1.0
 
 
-def test_verdicts_without_stored_texts_are_refused_with_what_to_do(warehouse: Warehouse) -> None:
+def test_verdicts_without_stored_texts_are_refused_with_advice(warehouse: Warehouse) -> None:
     old = VerdictRow("j", "h", "coverage 1", "i", "a question", "NO", "real:0", "YES", value=1.0)
     store_run(warehouse, "cure", "m1", "r", "c1", [verdict_frame([old])])
     for arguments in (["audit"], ["validate", rated(Path("r.csv"), ["i"], {"ana": ["1"]})]):
@@ -91,7 +91,7 @@ def test_verdicts_without_stored_texts_are_refused_with_what_to_do(warehouse: Wa
     assert not Path("audit.csv").exists()
 
 
-def test_prefix_of_a_configuration_names_it_unless_two_begin_so(warehouse: Warehouse) -> None:
+def test_unique_prefix_of_a_hash_names_its_configuration(warehouse: Warehouse) -> None:
     for config in ("ab12", "ab34"):
         store(warehouse, all_benchmarks(), config=config)
     result = call("judge", "audit", "--config", "ab1", "--out", "one.csv")

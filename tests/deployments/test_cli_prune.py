@@ -61,7 +61,7 @@ def aged(copied_home: Callable[[], Path]) -> Path:
 
 @pytest.fixture
 def pruned(aged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    """A copy of it to prune."""
+    """A copy of the aged warehouse, to prune."""
     shutil.copytree(aged, tmp_path / "pruned")
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "pruned"))
     return Warehouse.open(tmp_path / "pruned")

@@ -23,7 +23,7 @@ SMALL = ("--profile", "smoke", "--countries", "BR,DE,JP", "--max-items", "6", "-
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    """Run spectral on fake models; return what it prints besides the leaderboard, in one line."""
+    """Run spectral on fake models; return its output without the leaderboard, in one line."""
     result = call("run", "spectral", "--no-server", *arguments, code=code, COLUMNS="160")
     return one_line(result.stderr)
 
@@ -111,7 +111,7 @@ def test_options_override_the_profile_and_the_profile_the_defaults(warehouse: Wa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--profile", "huge"), "error: --profile: there is no 'huge' of spectral; choose one of smoke,"),
+        (("--profile", "huge"), "error: --profile: unknown profile 'huge' of spectral; known: smoke,"),
         (("--max-items", "1"), "error: --max-items: expected at least 2, not '1'"),
         (("--dtype", "int8"), "error: --dtype: expected 'auto', 'float32', 'bfloat16' or 'float16', "
          "not 'int8'"),

@@ -71,7 +71,7 @@ def test_plan_notes_options_that_use_nothing_of_the_pack(warehouse: Warehouse, h
     ("arguments", "message"),
     [
         (("--evaluations", "spectrum"), "error: --evaluations: expected 'culturall'"),
-        (("--profile", "huge"), "error: --profile: there is no 'huge'; choose one of smoke, demo, full, "),
+        (("--profile", "huge"), "error: --profile: unknown profile 'huge'; known: smoke, demo, full, "),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
         (("--max-usd", "0"), "error: --max-usd: expected more than 0"),
     ],

@@ -1,4 +1,4 @@
-"""deployments/cluster as processes on this machine: two workers with separate homes, one is killed at work.
+"""deployments/cluster as processes on this machine: two workers with separate homes, one killed at work.
 
 The server, the databases and the workers have the settings of compose.yaml, with other addresses.
 """
@@ -36,7 +36,7 @@ UNIT_S = 0.6
 
 @dataclass
 class Cluster:
-    """A Prefect server and the workers of its pool, each with what compose.yaml has in its environment."""
+    """A Prefect server and the workers of its pool, each with its environment of compose.yaml."""
 
     folder: Path
     api: str

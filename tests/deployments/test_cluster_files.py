@@ -137,7 +137,7 @@ def test_pods_have_probes_and_limits_and_run_without_root() -> None:
     claim = next(v["persistentVolumeClaim"]["claimName"] for v in pod["volumes"] if v["name"] == "models")
     assert claim == kinds["PersistentVolumeClaim"]["metadata"]["name"]
     assert worker["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert "Secret" not in kinds  # it is made from a file that stays out of git
+    assert "Secret" not in kinds  # the secret is made from a file that stays out of git
     assert {"secretRef": {"name": "culturescope-worker"}} in worker["envFrom"]
 
 
@@ -173,7 +173,7 @@ def _known(names: set[str]) -> Iterator[str]:
     folders = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
     ours = "\n".join(file.read_text() for folder in folders for file in (ROOT / folder).rglob("*.py"))
     others = set(variables("", "", "")) | {
-        "POSTGRES_INITDB_ARGS", "POSTGRES_PASSWORD",  # of the image of Postgres
+        "POSTGRES_INITDB_ARGS", "POSTGRES_PASSWORD",  # variables of the Postgres image
         "RAY_AUTH_MODE", "RAY_AUTH_TOKEN",
         "VLLM_API_KEY", "VLLM_NO_USAGE_STATS",
     }  # fmt: skip

@@ -149,7 +149,7 @@ def test_spreadsheet_format_has_no_formula(capsys: pytest.CaptureFixture[str]) -
     show(pl.DataFrame({"a": cells, "n": [-1.5] * 9}), Format.spreadsheet)
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["a"] for row in rows] == ["'=1+1", "'+1", "'-1", "'@A1", "'\t=1", "a=1", "", "", "'x"]
-    assert {row["n"] for row in rows} == {"-1.5"}  # a number is no text
+    assert {row["n"] for row in rows} == {"-1.5"}  # numbers get no apostrophe
     show(pl.DataFrame({"a": cells}), Format.csv)
     assert "=1+1\n" in capsys.readouterr().out
 

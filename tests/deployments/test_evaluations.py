@@ -40,7 +40,7 @@ def fresh() -> Iterator[None]:
 
 def test_every_evaluation_has_a_door() -> None:
     packages = {path.parent.name for path in (REPOSITORY / "tasks" / "evaluations").glob("*/__init__.py")}
-    assert with_items() == [name for name in NAMES if name != "harness"]  # which needs tasks
+    assert with_items() == [name for name in NAMES if name != "harness"]  # harness needs tasks
     assert sorted(packages - {"recipe", "benchmarks"}) == NAMES
     assert list(doors()) == [*NAMES, *sorted(benchmarks())]
 
@@ -82,12 +82,12 @@ def test_worldwise_caption_states_the_research_licence_of_hofstede_scores() -> N
 
 
 def test_unknown_profile_is_refused_with_known_names() -> None:
-    with pytest.raises(ValueError, match="'huge' of spectral; choose one of smoke, demo, full"):
+    with pytest.raises(ValueError, match="'huge' of spectral; known: smoke, demo, full"):
         profile("spectral", "huge", ["m"])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_leaderboard_row_without_scores_shows_no_none(name: str, warehouse: Warehouse) -> None:
+def test_leaderboard_row_without_scores_does_not_print_none(name: str, warehouse: Warehouse) -> None:
     view = f"leaderboard_{name}"
     known = warehouse.query(f"SELECT * FROM {view} WHERE config_hash = ? ORDER BY place", ["none"]).columns
     row = doors()[name].columns(dict.fromkeys(known) | {"model": "m", "is_null": False})

@@ -58,7 +58,8 @@ def test_login_belongs_to_the_home_and_only_its_owner_can_read_it(
     assert server.login(home) == server.login(home) != server.login(tmp_path)
     assert len(owner(home)[1]) >= 32
     assert stat.S_IMODE((home / "prefect" / "login").stat().st_mode) == 0o600
-    assert os.environ["PREFECT_API_AUTH_STRING"] == server.login(home)  # of the processes started from here
+    # Processes that this one starts use the login.
+    assert os.environ["PREFECT_API_AUTH_STRING"] == server.login(home)
 
 
 def test_requests_from_another_origin_are_refused(served: tuple[Path, str]) -> None:
@@ -152,12 +153,12 @@ class Blank(BaseHTTPRequestHandler):
         self.wfile.write(b"<title>hello</title><body>hello")
 
     def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
 def evil() -> Iterator[str]:
-    """The address of somebody else's site."""
+    """Serve a foreign site and yield its address."""
     # A browser holds idle connections open: each has a thread, or the shutdown would wait for them.
     site = ThreadingHTTPServer(("127.0.0.1", 0), Blank)
     Thread(target=site.serve_forever, daemon=True).start()
@@ -175,7 +176,7 @@ def tab(served: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> I
     with browser(tmp_path_factory.mktemp("profile"), "MAP evil.example 127.0.0.1") as tab:
         report = f"{url.removesuffix('/api')}/reports/spectral/abc"
         assert "no finished run" in tab.open(report.replace("//", f"//{server.login(home)}@", 1))
-        assert "no finished run" in tab.open(report)  # it remembers
+        assert "no finished run" in tab.open(report)  # the browser remembers the login
         yield tab
 
 
@@ -194,7 +195,7 @@ def test_page_of_another_site_in_a_browser_can_do_nothing(
     sockets = dict.fromkeys(["/events/in", "/events/out", "/logs/out"], "closed")
     asked = ["read", "read with login", "token", "upsert", "ask with login", "delete"]
     outcomes = tab.run(attempts(url, '"Authorization": "Basic eDp5"'))
-    for path in sockets:  # the server says why, and hangs up
+    for path in sockets:  # the server sends the reason and closes the connection
         assert outcomes.pop(path) == "closed" or "auth" in outcomes.get(path, "auth")
     assert outcomes == dict.fromkeys(asked, "refused") | {"form": "opaque"}  # sent, like the form below
     tab.run(SUBMIT.substitute(api=url))
@@ -242,7 +243,7 @@ def as_nobody(*command: str) -> tuple[int, str]:
 
 @pytest.fixture
 def beside(served: tuple[Path, str]) -> Iterator[Path]:
-    """A file beside the home that every user may read, so that only the home's own mode keeps them out."""
+    """A world-readable file beside the home: only the home's own mode keeps other users out."""
     file = served[0].parent / "open"
     modes = {above: above.stat().st_mode for above in file.parents}
     closed = [above for above, mode in modes.items() if not mode & stat.S_IXOTH]
@@ -295,5 +296,5 @@ def test_another_user_of_the_machine_can_neither_read_nor_start(
 def _command_line(process: Path) -> str:
     try:
         return (process / "cmdline").read_text()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return ""

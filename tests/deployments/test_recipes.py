@@ -59,7 +59,7 @@ def _ran(copied_home: Callable[[], Path]) -> Iterator[Path]:
 
 @pytest.fixture
 def home(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, to be changed."""
+    """A copy of the finished home, for tests that change it."""
     copy = Path(shutil.copytree(ran, tmp_path / "home", ignore=shutil.ignore_patterns("inspect")))
     monkeypatch.setenv("CULTURESCOPE_HOME", str(copy))
     return copy
@@ -162,7 +162,8 @@ def test_edited_pack_requests_only_new_items_and_keeps_old_numbers(home: Path) -
 @pytest.mark.heavy
 def test_renamed_headline_gets_its_own_column(home: Path) -> None:
     definition = home / "packs" / "whence" / "evaluation.toml"
-    definition.write_text(swap('"accuracy"', '"order"')(definition.read_text()))  # also a keyword of SQL
+    # The name is also a keyword of SQL.
+    definition.write_text(swap('"accuracy"', '"order"')(definition.read_text()))
     run_it("whence")
     call("check")
     board = Warehouse.open().query('SELECT "order", is_null FROM leaderboard_whence')
@@ -224,7 +225,7 @@ def test_warehouse_older_than_recipes_is_migrated(home: Path, monkeypatch: pytes
         )
         connection.execute("DELETE FROM migration WHERE version = ?", [version])
         connection.execute("DELETE FROM state WHERE name = 'views'")
-    monkeypatch.setattr(connections, "_current", {})  # as a process that has not opened it before
+    monkeypatch.setattr(connections, "_current", {})  # as in a process that has not opened it before
     assert Warehouse.open(home).query("SELECT count(*) FROM recipe_metric").item() == 0
     run_it("whence")
     assert call("leaderboard", "whence").stdout
@@ -233,7 +234,7 @@ def test_warehouse_older_than_recipes_is_migrated(home: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("ran")
 def test_pack_new_refuses_missing_recipes_and_used_names() -> None:
     assert "--recipe RECIPE" in refused("pack", "new", "x")
-    assert "there is no 'quiz'" in refused("pack", "new", "x", "--recipe", "quiz")
+    assert "unknown recipe 'quiz'" in refused("pack", "new", "x", "--recipe", "quiz")
     assert "has an evaluation already" in refused("pack", "new", "whence", "--recipe", "choice")
     wrong_names = {"cure": "is already in use", "recipe": "is already in use", "1st": "a letter"}
     for name, complaint in wrong_names.items():

@@ -259,7 +259,7 @@ def test_crashed_run_may_resume_once_within_a_day() -> None:
     now = datetime.now(UTC)
     crashed = FlowRun(flow_id=uuid4(), run_count=1, state=Crashed(timestamp=now - timedelta(hours=1)))
     assert may_resume(crashed, now)
-    assert may_resume(crashed.model_copy(update={"run_count": 0}), now)  # it did not even start
+    assert may_resume(crashed.model_copy(update={"run_count": 0}), now)  # the run never started
     assert not may_resume(crashed.model_copy(update={"run_count": 0, "infrastructure_pid": RESUMED}), now)
     assert not may_resume(crashed.model_copy(update={"run_count": 2}), now)
     assert not may_resume(crashed, now + timedelta(days=2))

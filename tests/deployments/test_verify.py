@@ -82,7 +82,7 @@ def test_parts_missing_from_the_warehouse_are_counted(
 
 
 @pytest.mark.parametrize("text", [None, "{}", "[1]", '{"files": 3}', "\x00"])
-def test_folder_that_is_no_site_is_refused(tmp_path: Path, text: str | None) -> None:
+def test_folder_that_is_not_a_site_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / MARK).write_text(text)
     with pytest.raises(WarehouseError, match="is not a site of culturescope"):

@@ -58,7 +58,7 @@ def test_wrong_input_is_one_error_line(line: str, place: tuple[Path, Path]) -> N
     done = in_process(tuple(arguments), environment(home, None) | {"COLUMNS": "400"})
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in (1, 2), done.stdout + done.stderr
-    if done.returncode == 2:  # the command line itself: a box of one line
+    if done.returncode == 2:  # errors of the command line itself: a box with one line
         assert len(re.findall(r"│ +\S", done.stderr)) == 1, done.stderr
         assert not re.search(LIBRARYS, done.stderr), done.stderr
         return

@@ -1,4 +1,4 @@
-"""Recorded results: the page names every model of the leaderboard, its figures are small files beside it."""
+"""Recorded results: the page names every model of the leaderboard; its figures are small files beside it."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def test_scores_equal_brute_force(name: str, expected: Expected, scorer: Any) ->
     np.testing.assert_allclose(scores.probability, probability, atol=1e-5)
     assert scores.logprob.dtype == scores.probability.dtype == np.float32
     assert set(n_tokens) == {1, 2, 3, 4}
-    assert logprob[:, n_tokens == 1].std() > 0.05  # the model tells candidates apart,
-    assert np.ptp(logprob, axis=0).min() > 1e-3  # and sentences
+    assert logprob[:, n_tokens == 1].std() > 0.05  # scores differ between candidates,
+    assert np.ptp(logprob, axis=0).min() > 1e-3  # and between sentences
 
 
 def test_batches_and_order_do_not_matter(scorer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_progress_adds_up(texts: list[str], scorer: Any) -> None:
 
 
 def test_sentence_longer_than_the_context_is_refused(scorer: Any, n_rice: int) -> None:
-    """With so often "rice", "has", the blank and special tokens a sentence has 40 tokens, which fit."""
+    """With this number of "rice", "has", the blank and special tokens a sentence has 40 tokens, which fit."""
     fits = Cloze(before=("rice " * n_rice + "has",), lead=" ", after="", tail=" has")
     assert np.isfinite(scorer.score_candidates(fits, ["salt"]).logprob).all()
     too_long = replace(fits, before=("rice has", "salt " * (n_rice + 1) + "has"))

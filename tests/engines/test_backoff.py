@@ -122,7 +122,7 @@ def test_call_may_set_its_own_number_of_tries(monkeypatch: pytest.MonkeyPatch) -
     assert (asked.n, asked.pauses, failed.value.tries) == (1, [], 1)
 
 
-def test_interrupted_wait_is_followed_by_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_request_follows_an_interrupted_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ScriptedCaller(monkeypatch, full())
     asked.stops_after = 2
     with pytest.raises(Failed):
@@ -180,7 +180,7 @@ def reader() -> Caller:
         (b"[" * 100_000, "", "no JSON"),
     ],
 )
-def test_answer_that_is_no_json_object_is_named_without_secrets(
+def test_error_on_an_answer_that_is_not_a_json_object_hides_secrets(
     content: bytes, kind: str, words: str
 ) -> None:
     with pytest.raises(Unreadable, match=words) as unreadable:

@@ -79,7 +79,7 @@ def test_requests_are_sent_as_one_job(server: BatchServer, ask: Ask) -> None:
     assert {(line["method"], line["url"]) for line in lines} == {("POST", "/v1/chat/completions")}
 
 
-def test_batch_option_sets_the_size_and_is_no_part_of_the_hash(server: BatchServer, ask: Ask) -> None:
+def test_batch_option_sets_the_size_and_is_not_hashed(server: BatchServer, ask: Ask) -> None:
     assert texts(ask(batch=2)) == ANSWERS
     assert [len(lines) for lines in server.sent] == [2, 2, 1]
     one, other = batched(server, batch=2), spec(server.url, options={"max_concurrency": 7})
@@ -177,7 +177,7 @@ def test_batch_that_did_not_begin_is_begun_again(server: BatchServer, ask: Ask) 
     assert (len(server.sent), server.count("POST", "/files")) == (1, 1)
 
 
-def test_unknown_batch_state_is_an_error_with_what_to_delete(
+def test_error_on_an_unknown_batch_state_names_the_file_to_delete(
     server: BatchServer, ask: Ask, tmp_path: Path
 ) -> None:
     server.held.append(("POST", "/batches"))
@@ -230,7 +230,7 @@ def test_job_file_removed_during_reading_is_ignored(
 
 
 def test_other_part_sizes_send_only_new_requests(server: BatchServer, ask: Ask) -> None:
-    """Only prompts that are in no job are sent."""
+    """Prompts of existing jobs are not sent again."""
     ask(TALKS[:3])
     assert texts(ask(TALKS[::-1], batch=1)) == ANSWERS[::-1]
     assert [len(lines) for lines in server.sent] == [3, 1, 1]
@@ -242,7 +242,7 @@ def test_another_folder_sends_requests_again(server: BatchServer, ask: Ask) -> N
     assert len(server.sent) == 2
 
 
-def test_forgotten_batch_is_an_error_with_what_to_delete(server: BatchServer, ask: Ask) -> None:
+def test_error_on_a_forgotten_batch_names_the_file_to_delete(server: BatchServer, ask: Ask) -> None:
     ask()
     server.batches.clear()
     server.message = f"no such batch for Bearer {KEY}"
@@ -284,7 +284,7 @@ def test_answers_of_an_expired_batch_are_kept_and_the_rest_is_sent(server: Batch
     assert stored(e.value) == dict(enumerate(ANSWERS[:2]))
     server.results, server.ends = lambda lines: ([answered(line) for line in lines], []), "completed"
     assert texts(ask()) == ANSWERS
-    assert [len(lines) for lines in server.sent] == [5, 3]  # only what was not answered
+    assert [len(lines) for lines in server.sent] == [5, 3]  # only the unanswered requests
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_refused_call_is_an_error_and_resumes(
     assert len(server.sent) == 1
 
 
-def test_after_a_refused_job_none_is_sent_and_earlier_answers_are_kept(server: BatchServer, ask: Ask) -> None:
+def test_after_a_refused_job_no_job_is_sent_and_earlier_answers_stay(server: BatchServer, ask: Ask) -> None:
     """Jobs sent before are waited for."""
     begin = server._begin
 

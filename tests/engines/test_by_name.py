@@ -54,7 +54,7 @@ def test_hugging_face_repositories_of_providers_are_local_models(name: str) -> N
         ("http://user:secret@host/v1#m", "user name or password"),
     ],
 )
-def test_incomplete_string_or_one_with_a_password_is_refused(name: str, why: str) -> None:
+def test_incomplete_name_and_name_with_a_password_are_refused(name: str, why: str) -> None:
     with pytest.raises(EngineError, match=why) as refused:
         find_spec(name, None)
     assert "secret" not in str(refused.value)
@@ -77,12 +77,12 @@ def test_prices_come_from_genai_prices() -> None:
     )
 
 
-def test_model_without_a_known_price_has_none() -> None:
+def test_model_unknown_to_the_price_table_has_no_price() -> None:
     assert prices_of("openai", "gpt-nobody-sells-this") is None
     assert find_spec("openai/gpt-nobody-sells-this", None).usd_per_million_input_tokens is None
 
 
-def test_prices_are_no_part_of_the_engine_hash() -> None:
+def test_prices_are_not_in_the_engine_hash() -> None:
     named = find_spec("openai/gpt-4o-mini", None)
     assert named.hash() == EngineSpec(name="mine", kind="openai", model="gpt-4o-mini").hash()
 

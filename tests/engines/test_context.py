@@ -1,4 +1,4 @@
-"""A prompt too long for a served model's context is cut off alone, whichever server reports it."""
+"""Only a prompt that is too long for a served model's context is cut off, whichever server reports it."""
 
 from __future__ import annotations
 

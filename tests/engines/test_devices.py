@@ -97,5 +97,5 @@ def test_batches_hold_every_row_once_and_stay_within_the_budget() -> None:
     assert sum(len(b) * lengths[b].max() for b in batches) < 1.05 * lengths.sum()
 
 
-def test_text_longer_than_a_batch_is_a_batch_alone() -> None:
+def test_text_longer_than_a_batch_gets_a_separate_batch() -> None:
     assert [b.tolist() for b in devices.batches([8193, 5], 8192)] == [[1], [0]]

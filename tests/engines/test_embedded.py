@@ -29,7 +29,7 @@ def continuation(folder: Path, tokenizer: PreTrainedTokenizerBase, prompt: str, 
 
 @pytest.mark.heavy
 def test_gemma_completes_a_capital(gemma3_folder: Path, gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
-    """The question form is needed: "The capital of France is" goes on " the capital of the country"."""
+    """A question is needed: Gemma continues "The capital of France is" with " the capital of the country"."""
     prompt = "Question: What is the capital of France?\nAnswer:"
     assert continuation(gemma3_folder, gemma3_tokenizer, prompt, 1) == " Paris"
 

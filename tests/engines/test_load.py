@@ -271,7 +271,7 @@ def test_abilities_are_known_without_loading(
     assert str(loaded.value) == str(checked.value)
 
 
-def test_unable_kinds_are_refused_with_the_able_ones() -> None:
+def test_kinds_without_an_ability_are_refused_and_able_kinds_named() -> None:
     served = EngineSpec(name="gpt", kind="openai", model="x")
     with pytest.raises(EngineError, match=r'gpt.*use kind "packed_trie" or "vllm"'):
         load.check_ability(served, "score")

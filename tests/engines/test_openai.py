@@ -389,7 +389,7 @@ def test_answers_in_flight_during_a_failure_are_kept(script: Script, monkeypatch
     server = script(reply)
     engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 2, "max_retries": 0}))
     talks = [[{"role": "user", "content": text}] for text in ("slow", "bad", "slow", "slow")]
-    monkeypatch.setattr(engine, "explain", explain)  # comes once the engine knows of the failure
+    monkeypatch.setattr(engine, "explain", explain)  # called once the engine has recorded the failure
     with pytest.raises(Unfinished, match="refused the key") as caught:
         engine.generate(talks, Sampling())
     assert {place: answer.text for place, answer in caught.value.done.items()} == {0: "late"}

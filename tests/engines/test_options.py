@@ -108,7 +108,7 @@ def test_last_field_of_the_name_counts() -> None:
     assert probabilities(twice, YES_NO, "a") == pytest.approx({"no": 0.5})
 
 
-def test_missing_value_gives_none_and_foreign_value_gives_no_options() -> None:
+def test_missing_value_gives_none_and_other_value_gives_no_options() -> None:
     assert probabilities(sure('{"label": true}'), YES_NO, "label") is None
     assert probabilities(sure("yes"), YES_NO, "label") is None
     assert option_logprobs((), '{"label":"yes"}', YES_NO, "label") is None
@@ -128,14 +128,14 @@ def test_free_text_is_scored_at_its_first_word() -> None:
     assert probabilities(tokens, YES_NO, "") == pytest.approx(expected)
     assert probabilities(tokens, YES_NO, "", text="Yes, it is") == pytest.approx(expected)  # stripped
     assert probabilities(sure("\n"), YES_NO, "") is None
-    # The end token decides between an option and one that it begins.
+    # The end token decides between an option and a longer option that begins with it.
     tokens = [mixed("no", {"no": 0.5, "yes": 0.5}), mixed("<|im_end|>", {"<|im_end|>": 0.8, " comment": 0.2})]
     found = probabilities(tokens, ("yes", "no", "no comment"), "", text="no")
     assert found == pytest.approx({"yes": 0.5, "no": 0.4, "no comment": 0.1})
 
 
-def test_tokens_that_lose_their_space_when_decoded() -> None:
-    """SentencePiece tokens of Llama 2 do: the text has a space that no token shows."""
+def test_tokens_that_lose_their_space_when_decoded_are_matched() -> None:
+    """For example SentencePiece tokens of Llama 2: the text has a space that no token has."""
     tokens = [*sure('{"', "label", '":'), *sure('"'), mixed("yes", {"yes": 0.9, "no": 0.1}), *sure('"}')]
     found = probabilities(tokens, YES_NO, "label", text='{"label": "yes"}')
     assert found == pytest.approx({"yes": 0.9, "no": 0.1})
@@ -250,7 +250,7 @@ def test_tokens_across_the_quotation_mark_never_exceed_the_truth(
 
 
 def written(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
-    """Return the tokens' texts as engines give them: a split character comes with its last token."""
+    """Return the tokens' texts as engines give them: the last token of a split character contains it."""
     ids = tokenizer(text, add_special_tokens=False).input_ids
     found: list[str] = []
     before = ""

@@ -56,7 +56,7 @@ def save_random(config: object, tokenizer_folder: Path, folder: Path) -> Path:
     """Save a randomly initialised model with the embedded model's tokenizer."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
-    for parameter in model.parameters():  # sharper than the default initialisation: differences show
+    for parameter in model.parameters():  # larger than the default initialisation, so that differences show
         parameter.data.normal_(std=0.2) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
     AutoTokenizer.from_pretrained(tokenizer_folder).save_pretrained(folder)
@@ -182,7 +182,7 @@ def test_compiled_layers_equal_brute_force(name: str, tokenizer_folder: Path, tm
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_missing_compiler_is_an_error_with_what_to_do(windowed: Path) -> None:
+def test_error_on_a_missing_compiler_says_what_to_do(windowed: Path) -> None:
     spec = EngineSpec(name="tiny", model="x", dtype="float32", compile=True)
     torch._dynamo.reset()  # type: ignore[no-untyped-call]  # what other tests compiled
     missing = {"cpp.cxx": (None, "/nonexistent/g++"), "fx_graph_cache": False}

@@ -1,4 +1,4 @@
-"""The pool of copies: which one serves a call, and what happens to a dead one, without processes."""
+"""The pool of copies, without processes: which copy serves a call, and how a dead copy is replaced."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Later:
 
 @pytest.fixture(autouse=True)
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Later]]:
-    """The threads that would revive copies; the test runs them."""
+    """Record the threads that would revive copies; the test runs them."""
     monkeypatch.setattr(replicas, "Thread", Later)
     Later.started.clear()
     yield Later.started

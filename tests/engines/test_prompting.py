@@ -47,14 +47,14 @@ def test_start_token_is_added_once(
         tokens = prompting.prefix_tokens(gemma3_tokenizer, prefix)
         assert tokens[0] == bos
         assert tokens.count(bos) == 1
-    # SmolLM2 adds none to plain text, and its template's turns begin with the same token: three turns.
+    # SmolLM2 adds no start token to plain text; each of its template's three turns begins with that token.
     chat = prompting.frame(smollm2_tokenizer, QUESTIONS[:1]).prefixes[0]
     assert prompting.prefix_tokens(smollm2_tokenizer, chat).count(smollm2_tokenizer.bos_token_id) == 3
     assert smollm2_tokenizer.bos_token_id not in prompting.prefix_tokens(smollm2_tokenizer, "What?")
 
 
 @pytest.mark.parametrize("style", ["base", "auto"])
-def test_prefix_and_item_join_to_the_whole_text(
+def test_prefix_and_item_concatenate_to_the_whole_text(
     tokenizer: PreTrainedTokenizerBase, sample_items: list[str], style: str
 ) -> None:
     framed = prompting.frame(tokenizer, QUESTIONS, style)

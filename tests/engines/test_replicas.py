@@ -77,7 +77,7 @@ def test_errors_of_a_replica_are_raised_here(pair: Replicas) -> None:
         pair.generate(TALK, Sampling(), {"type": "colour"})
     with pytest.raises(RuntimeError, match="replica of 'm': Traceback"):
         pair.frame([1])  # type: ignore[list-item]
-    assert pair.frame(["?"]).style == "base"  # and the copies live on
+    assert pair.frame(["?"]).style == "base"  # the copies are still alive
 
 
 class Meets:
@@ -110,7 +110,7 @@ def test_killed_replica_fails_only_its_own_call_and_is_restarted(tmp_path: Path)
     engine = load_engine(fake(), tmp_path, "score")
     expected = engine.score(PREFIXES, ITEMS)
     first = engine.copies[1].process.pid
-    os.kill(first, signal.SIGSTOP)  # it does not answer meanwhile
+    os.kill(first, signal.SIGSTOP)  # the stopped copy does not answer
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(engine.score, PREFIXES, ITEMS)
         until(lambda: engine._free.qsize() == 1)
@@ -218,7 +218,7 @@ def node(alive: bool = True, **resources: float) -> dict[str, Any]:
 
 @pytest.fixture
 def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The waits, in seconds; none takes time."""
+    """Record the waits, in seconds, without waiting."""
     waited: list[float] = []
     monkeypatch.setattr(copies.time, "sleep", waited.append)
     return waited
@@ -240,7 +240,7 @@ def test_starting_ray_node_is_waited_for(monkeypatch: pytest.MonkeyPatch, second
     assert len(seconds) == 2
 
 
-def test_placement_of_replicas_is_no_part_of_the_engine_hash() -> None:
+def test_placement_of_replicas_is_not_in_the_engine_hash() -> None:
     plain = EngineSpec(name="m", kind="vllm", model="x/y", dtype="bfloat16")
     assert plain.model_copy(update={"tensor_parallel": 4, "gpus": 4.0}).hash() == plain.hash()
     with pytest.raises(ValueError, match='needs kind = "vllm"'):

@@ -133,7 +133,7 @@ def test_unknown_embedders_are_refused_with_known_names(
     with pytest.raises(EngineError, match="unknown embedded sentence encoder 'x'; known: all-minilm-l6-v2"):
         load_embedder("embedded:x", tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(EngineError, match=r"Hugging Face gives no 'no/such' .*network"):
+    with pytest.raises(EngineError, match=r"cannot fetch 'no/such' from Hugging Face .*network"):
         load_embedder("no/such", tmp_path)
 
 

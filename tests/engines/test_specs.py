@@ -138,12 +138,12 @@ def test_dtype_auto_has_no_hash_before_it_is_resolved() -> None:
 
 
 def test_stated_precision_is_kept() -> None:
-    spec = EngineSpec(name="m", model="a/b", dtype="float16", device="cuda:7")  # a device that is not here
+    spec = EngineSpec(name="m", model="a/b", dtype="float16", device="cuda:7")  # no such device here
     assert resolved(spec) is spec
 
 
 @pytest.mark.parametrize("kind", ["openai", "fake"])
-def test_kinds_without_a_precision_need_none(kind: Any) -> None:
+def test_dtype_is_optional_for_kinds_without_a_precision(kind: Any) -> None:
     spec = EngineSpec(name="m", kind=kind, model="x", device="cuda:7")
     assert resolved(spec) is spec
     assert spec.hash() == spec.model_copy(update={"dtype": "float32"}).hash()
@@ -210,7 +210,9 @@ def test_model_and_options_of_a_server_change_the_hash(change: dict[str, object]
         ("http://host:hunter2/v1", "write it like"),
     ],
 )
-def test_invalid_address_or_one_with_a_password_is_refused(tmp_path: Path, base_url: str, error: str) -> None:
+def test_invalid_address_and_address_with_a_password_are_refused(
+    tmp_path: Path, base_url: str, error: str
+) -> None:
     path = write(tmp_path, "mine.toml", f'kind = "openai"\nmodel = "x"\nbase_url = "{base_url}"')
     with pytest.raises(EngineError, match=rf"(?s)mine\.toml.*base_url.*{error}") as caught:
         read_spec(path)
@@ -248,7 +250,7 @@ def test_pinned_hashes_are_unchanged(spec: EngineSpec, pinned: str) -> None:
 
 
 def test_reasoning_and_web_are_part_of_name_and_hash(tmp_path: Path) -> None:
-    """Table 2 of Lin et al. (2026) names models so: model_reasoning_web."""
+    """Names follow table 2 of Lin et al. (2026): model_reasoning_web."""
     base = 'kind = "openai"\nmodel = "openai/gpt-5"\n'
     texts = {
         "plain": base,

@@ -36,7 +36,7 @@ GOOD = json.dumps(completion("good")).encode()
 
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
-    """Ask a server that handles POST requests so, without retries unless an option sets them."""
+    """Ask a server that handles POST requests by a given function; no retries unless an option sets them."""
     monkeypatch.setenv("TEST_KEY", KEY)
     with ExitStack() as servers:
 
@@ -210,7 +210,7 @@ def test_retry_after_in_seconds_or_as_a_date_is_used(
 
 
 @pytest.mark.parametrize("retry_after", ["soon", "nan", "", "-5"])
-def test_unreadable_retry_after_is_ignored_and_a_negative_one_is_no_pause(
+def test_unreadable_retry_after_is_ignored_and_negative_retry_after_is_0(
     ask: Ask, pauses: list[float], retry_after: str
 ) -> None:
     with pytest.raises(EngineError, match="failed after 3 tries"):

@@ -152,7 +152,7 @@ def test_seeded_samples_repeat_over_several_passes(engine: VllmEngine) -> None:
 
 @pytest.mark.heavy
 def test_token_alternatives_equal_scores(engine: VllmEngine) -> None:
-    """Without a schema they are the model's natural-log probabilities at any temperature."""
+    """Without a schema alternatives have the model's natural-log probabilities at any temperature."""
     question = "Is ceviche a dish of Peru? Answer yes or no."
     talk = [[{"role": "user", "content": question}]]
     plain = engine.generate(talk, Sampling(temperature=0.5, max_tokens=5, seed=1))[0]

@@ -13,7 +13,7 @@ CATALOGUE = Path(__file__).parents[2] / "warehouse" / "reference" / "metric"
 
 
 def metrics(evaluation: str) -> Mapping[str, Mapping[str, str]]:
-    """The catalogue's lines of an evaluation, by metric."""
+    """Return the catalogue's lines of an evaluation, by metric."""
     with (CATALOGUE / f"{evaluation}.csv").open(encoding="utf-8") as file:
         return {row["metric"]: row for row in csv.DictReader(file) if row["evaluation"] == evaluation}
 
@@ -30,13 +30,13 @@ UNBOUNDED = {"spectral_gap_ratio"}
 
 
 def one(rows: Sequence[Metric], metric: str, name: str = "all", kind: str | None = None) -> Metric:
-    """The row of a metric and slice."""
+    """Return the row of a metric and slice."""
     (row,) = [r for r in rows if r.metric == metric and r.slice == name and kind in (None, r.slice_kind)]
     return row
 
 
 def keys(rows: Sequence[Metric]) -> list[tuple[str, str, str]]:
-    """Sorted keys of the rows."""
+    """Return sorted keys of the rows."""
     return sorted((r.metric, r.slice_kind, r.slice) for r in rows)
 
 

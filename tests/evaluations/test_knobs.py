@@ -26,12 +26,12 @@ FROM_RECIPES = {"choice": "whence", "judged": "sayings", "preference": "tables",
 NAMES = (*with_items(), *FROM_RECIPES.values())
 
 WITHOUT_EFFECT: Mapping[str, Any] = {
-    "models": ["fake-b"], "occasion": "again", "dtype": "float32",  # of a run: engine hash and occasion
+    "models": ["fake-b"], "occasion": "again", "dtype": "float32",  # parts of a run's identity
     "profile": "x", "max_total_tokens": 9, "max_usd": 2.5,
     "batch": 1, "countries_per_part": 1, "dishes_per_part": 1,
 }  # fmt: skip
 """Parameters that change no number of a model under a configuration -> another value."""
-OPERATIONAL = {*WITHOUT_EFFECT, "cohort", "pack"}  # ``comparable`` mixes the last two in
+OPERATIONAL = {*WITHOUT_EFFECT, "cohort", "pack"}  # ``comparable`` adds the last two to the hash
 
 HARNESS = Path(__file__).parent / "harness" / "files"
 JUDGED: dict[str, Any] = {"judges": ["fake-a"]}
@@ -109,7 +109,7 @@ def study(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 
 def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> set[str]:
-    """Knobs that stand in the config_hash as they are."""
+    """Return the knobs that enter the config_hash by value."""
     knobs: set[str] = set()
     original = Params.hashed
 
@@ -124,7 +124,7 @@ def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> se
 
 
 def read(name: str) -> set[str]:
-    """Attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
+    """Return attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
     names: set[str] = set()
     own = TREE / ("recipe" if name in FROM_RECIPES.values() else name)
     files = {file for file in own.rglob("*.py") if file.name != "params.py"}
@@ -145,7 +145,7 @@ def read(name: str) -> set[str]:
 
 
 def _is_params(node: ast.expr) -> bool:
-    """Whether this is ``params``, ``….params``, a cast of it, or ``p`` or ``knobs``."""
+    """Return whether this is ``params``, ``….params``, a cast of it, or ``p`` or ``knobs``."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
         return _is_params(node.args[1])
     return (isinstance(node, ast.Name) and node.id in ("params", "p", "knobs")) or (
@@ -154,7 +154,7 @@ def _is_params(node: ast.expr) -> bool:
 
 
 def another(field: FieldInfo, value: Any) -> Any:
-    """Another valid value of a field; None if its type gives none."""
+    """Return another valid value of a field; None if its type gives none."""
     kinds = [field.annotation, *get_args(field.annotation)]
     choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     if choices and not isinstance(value, list):
@@ -223,7 +223,7 @@ def test_older_params_are_read_and_hashed_as_before(name: str) -> None:
 
 @pytest.mark.heavy
 def test_older_run_is_rebuilt_from_its_params(study: Callable[..., Any]) -> None:
-    """It has the old name of a parameter and the old hash."""
+    """The older run has the old name of a parameter and the old hash."""
     evaluate(evaluation("spectral"), study("spectral").params)
     renamed = 'json_merge_patch(params, \'{"half_samples": null, "bootstrap": 200}\')'
     params_then = Warehouse.open().query("SELECT params FROM run WHERE NOT is_null").item()

@@ -71,7 +71,7 @@ class Loop:
         return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=schema)
 
     def headlines(self) -> dict[str, float]:
-        """Metric -> its overall value after all rounds."""
+        """Return metric -> its overall value after all rounds."""
         of, model = evaluation(self.name), Engine("m", "fake", "m", "m")
         completions = Completions(model, self.engines, self.read)
         while todo := [

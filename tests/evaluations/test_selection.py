@@ -58,7 +58,7 @@ def test_each_evaluation_takes_a_limit(name: str, more: dict[str, Any], count: A
     whole, few = studied(name, **more), studied(name, **more, limit=6)
     n_whole, n_few = count(whole), count(few)
     assert n_few < n_whole
-    assert n_few <= 8  # whole pairs and equal shares may be one or two more
+    assert n_few <= 8  # whole pairs and equal shares may add one or two items
     assert comparable(few) != comparable(whole)
     assert comparable(studied(name, **more, limit=10**6)) == comparable(whole)
 
@@ -97,8 +97,8 @@ def test_items_match_all_named_slices() -> None:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"region": ["MX", "XX"]}, "no item is of region XX; known: JP, MX, PE"),
-        ({"language": ["ja"], "topic": ["Pets"]}, "name fewer of them"),
+        ({"region": ["MX", "XX"]}, "no item has region XX; known: JP, MX, PE"),
+        ({"language": ["ja"], "topic": ["Pets"]}, "no item is in all the named slices"),
     ],
 )
 def test_slice_without_items_is_refused_with_known_values(wanted: dict[str, list[str]], message: str) -> None:

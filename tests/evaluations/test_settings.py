@@ -67,7 +67,7 @@ def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str)
 
 
 def full_pack(rows: tuple[Setting, ...]) -> OwnPack:
-    """A pack with as many rows as the paper has, and every text."""
+    """Return a pack with as many rows as the paper has, and every text."""
     files = {row.pack: row.rows or 1 for row in rows if row.pack and "." not in row.pack}
     texts = {row.pack.partition(".")[2]: "text" for row in rows if row.pack.startswith("prompts.")}
     own = {file: [{"n": n} for n in range(many)] for file, many in files.items()}
@@ -115,14 +115,14 @@ def test_content_of_a_pack_is_compared_by_rows(n: int, alone: bool, ours: str, i
         ("gpt-5/other", False),
     ],
 )
-def test_an_engine_is_the_papers_whoever_serves_it(judge: str, is_equal: bool) -> None:
+def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_equal: bool) -> None:
     (row,) = (row for row in settings("cure") if row.field == "judges")
     (own,) = compared([row], params("cure")(models=["m"], judges=[judge]))
     assert own.is_equal == is_equal
 
 
 def test_settings_have_the_facts_of_the_papers() -> None:
-    """Worldwise: sections 2 and 3.1, and config.py of its program; the others: 3.3 and 5.1, and Table 3."""
+    """Worldwise: sections 2 and 3.1, and its program's config.py. Others: 3.3 and 5.1, and Table 3."""
     worldwise, spectral, own = (
         {row.setting: row for row in settings(name)} for name in ("worldwise", "spectral", "explication")
     )

@@ -32,7 +32,7 @@ class Stored:
 
     @property
     def run_id(self) -> str:
-        """The id that the loop gives such a run."""
+        """The id that the loop would give this run."""
         return digest([self.evaluation, self.config, self.engine_hash, self.occasion])
 
     @property

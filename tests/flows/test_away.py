@@ -1,4 +1,4 @@
-"""A run whose store is away crashes, so that a pool's automations resume it; by hand it is an error."""
+"""If the store is unreachable, a pool's run crashes, so that automations resume it; others raise an error."""
 
 from __future__ import annotations
 

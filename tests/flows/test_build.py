@@ -36,7 +36,7 @@ def words(text: str) -> str:
 def test_specnorm_build_goes_from_seeds_to_published_items(
     culturescope: Cli, culturescope_process: Cli, home: Path, tmp_path: Path
 ) -> None:
-    """Of 12 seeds, those whose statement has an even number of letters get a draft without their cues."""
+    """Of 12 seeds, those with an even number of letters in the statement get a draft without their cues."""
     warehouse, queue, out = Warehouse.open(home), tmp_path / "queue.csv", tmp_path / "published.csv"
 
     def is_bad(norm: str) -> bool:
@@ -56,17 +56,17 @@ def test_specnorm_build_goes_from_seeds_to_published_items(
         counts = dict(warehouse.query("SELECT status, count(*) FROM specnorm_draft GROUP BY status").rows())
         assert counts == {"queued": 12 - bad, "rejected_by_checks": bad}
         assert f"│ rejected_by_checks │ cue_not_named │ {bad:>8} │" in built.stdout
-        assert "12/12" in built.stderr  # the bar
+        assert "12/12" in built.stderr  # the progress bar
         again = culturescope(*BUILD, "--n", "12", "--queue", str(queue), check=False)
         assert (again.returncode, len(scenes)) == (1, 12)
         assert "exists and may hold decisions" in words(again.stderr)
-        # A larger build drafts its new seeds only; drafts that wait already are in the new queue too.
+        # A larger build drafts only its new seeds; the new queue also has the drafts that already wait.
         culturescope(*BUILD, "--n", "13", "--queue", str(tmp_path / "second.csv"))
         assert len(scenes) == 13
     shorter = {"question": "Is this all right there?"}
     decide(queue, ACCEPT, REVISE | shorter, REJECT, REVISE | {"question": "Why?"})
     reviewed = culturescope("specnorm", "review", str(queue), "--out", str(out), check=False)
-    assert reviewed.returncode == 1  # the last one cannot be published as it is
+    assert reviewed.returncode == 1  # the last row cannot be published unchanged
     assert "not_a_yes_no_question" in words(reviewed.stderr)
     assert "published: 2 of 3,766 items, 2 of 145 countries" in words(reviewed.stderr)
     names = dict(warehouse.query("SELECT name, country FROM country").rows())

@@ -50,7 +50,7 @@ CASES = {
 
 @pytest.mark.parametrize(("own", "frozen", "others", "new", "compares", "rows", "against", "earlier"),
                          CASES.values(), ids=CASES)  # fmt: skip
-def test_cohort_rule(
+def test_cohort_rule_selects_rows_cohort_and_earlier_runs(
     own: str, frozen: str, others: str, new: str, compares: bool, rows: str, against: str, earlier: str
 ) -> None:
     made = cohort_of(
@@ -72,7 +72,7 @@ def test_model_on_another_occasion_is_compared_with_its_first_answers() -> None:
 
 @dataclass
 class World:
-    """Other runs in the warehouse, and what the run saves."""
+    """A stand-in warehouse with other runs, which records the rows that the run saves."""
 
     frozen: str = ""
     finished: str = ""
@@ -194,7 +194,7 @@ def test_nothing_is_stored_if_nothing_can_be_scored(world: World, lost: list[str
     assert not world.saved
 
 
-def test_unreadable_answers_lose_their_model_and_those_of_nulls_lose_all(world: World) -> None:
+def test_unreadable_answers_drop_their_model_and_those_of_nulls_drop_all(world: World) -> None:
     world.corrupt = "b"
     made = world.session("a", "b")
     loop._score(made)

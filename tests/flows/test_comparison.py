@@ -56,7 +56,7 @@ def test_equal_scores_have_difference_0_and_p_1(warehouse: Warehouse) -> None:
     assert (row["difference"], row["p_value"], row["unscored_reason"]) == (0.0, 1.0, "nothing differs")
 
 
-def test_metrics_that_are_no_means_are_compared_by_half_samples(warehouse: Warehouse) -> None:
+def test_metrics_that_are_not_means_are_compared_by_half_samples(warehouse: Warehouse) -> None:
     own, other = 0.6 + 0.05 * RNG.standard_normal((2, 101))
     runs = [
         Stored(name, evaluation="spectral", halves={"macro_f1": (40, values)})

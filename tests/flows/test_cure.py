@@ -33,7 +33,7 @@ VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
 
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that start no flow run in this process, on this home: quicker."""
+    """Run commands without a flow in this process, on this home, which is faster."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
 
 
@@ -137,9 +137,8 @@ def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturescope: C
 def test_run_on_published_files_resumes_after_a_kill_during_judging(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
-    """14 items in two modes; the judge has 12 stories with three nulls each, and of CASA's two queries the
-    violating one, which has no other item to take a shuffled explanation from. Its answers are stored 32 at
-    a time."""
+    """14 items in two modes. The judge gets 12 stories with three nulls each, and CASA's violating query,
+    which has no other item for a shuffled explanation. Its answers are stored 32 at a time."""
     n_answers, n_calls, batch = 14 * 2, 12 * 4 + 3, 32
     running: list[subprocess.Popen[bytes]] = []
 
@@ -207,7 +206,7 @@ def test_wrong_inputs_are_one_error_and_change_nothing(home: Path) -> None:
         (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells for 2 columns"),
         (
             ("--benchmarks", "casa", "--files", f"normad={other}"),
-            "files of normad, which is not among `benchmarks`",
+            "files of normad, which `benchmarks` does not name",
         ),
         (("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"), "no file is of the violate side"),
     ):

@@ -45,7 +45,7 @@ def test_only_moved_headlines_are_marked(warehouse: Warehouse) -> None:
     assert table.height == 3
     assert table.filter("moved").select("first_model", "metric").rows() == [("moved", "coverage")]
     assert table.filter("moved")["difference"][0] == pytest.approx(NOISE.mean() - 0.1)
-    assert notes == []  # nothing runs here
+    assert notes == []  # no engine of this machine
     assert look(warehouse, DriftParams(evaluations=["fmlama"]))[0].is_empty()
     assert look(warehouse, DriftParams(days=1))[0].height == 3
     with warehouse.write() as connection:
@@ -101,7 +101,7 @@ def test_unchanged_models_raise_in_fewer_than_5_percent_of_looks() -> None:
 
 @pytest.fixture
 def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A local server, and what was posted to it."""
+    """A local server's address and the bodies that were posted to it."""
     posted: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):

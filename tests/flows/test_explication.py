@@ -91,7 +91,7 @@ def config(warehouse: Warehouse) -> str:
 
 
 def test_engines_that_do_not_fit_together_are_loaded_at_most_twice(warehouse: Warehouse) -> None:
-    """The loop goes model by model through all turns, then to the judge, not turn by turn."""
+    """The loop finishes all turns of a model before the next model, and then runs the judge."""
     times = Counter(loaded)
     assert times.keys() == {"adapts", "ignores", "sim", "judge"}
     assert max(times.values()) <= 2

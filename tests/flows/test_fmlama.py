@@ -25,7 +25,7 @@ NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
 
 
 def run(home: Path, *more: str) -> tuple[str, ...]:
-    """Return arguments of a small run; word vectors come from a file, so that mWS loads no model."""
+    """Return arguments of a small run; word vectors come from a file, so no embedder is loaded for mWS."""
     words = home / "words.vec"
     if not words.exists():
         names = Warehouse.open(home).query(INGREDIENTS)["name"]
@@ -97,7 +97,7 @@ def test_fmlama_run_gives_a_leaderboard_and_a_second_run_does_nothing(
 def test_judge_is_planned_and_another_occasion_repeats_every_row(culturescope: Cli, home: Path) -> None:
     arguments = run(home, "-m", "fake-a", "--judges", "fake-b", "--origins", "Italy,Mexico")
     plan = " ".join(culturescope(*arguments, "--dry-run").stderr.split())
-    # Four dishes per condition: of two baselines before any answer, and of the model later.
+    # Four dishes per condition, of two baselines before any answer and of the model later.
     assert "fake-b │ judge fake │ 16 of 16 completions" in plan
     assert "fake-b │ judge fake │ later ≤ 8 completions" in plan
     culturescope(*arguments)
@@ -121,7 +121,7 @@ def test_judge_is_planned_and_another_occasion_repeats_every_row(culturescope: C
 
 
 @pytest.mark.heavy
-def test_failed_model_and_wrong_inputs_are_one_error_each(culturescope: Cli, home: Path) -> None:
+def test_failed_model_and_wrong_inputs_give_one_error_each(culturescope: Cli, home: Path) -> None:
     (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
     failed = culturescope(*run(home, "-m", "gone", "-m", "fake-a", "--origins", "Italy"), check=False)
     assert failed.returncode == 1

@@ -111,7 +111,7 @@ def test_only_the_content_of_a_pack_changes_the_configuration(home: Path) -> Non
     folder = new(home, "mine", "spectral")
     assert config() == own
     used, unused = config(pack=["mine"], domains=["currency", "national_sports"]), config(pack=["mine"])
-    assert len({own, used, unused}) == 3  # also if its content is not used
+    assert len({own, used, unused}) == 3  # even if the pack's content is not used
     folder.rename(home / "packs" / "renamed")
     (home / "packs" / "renamed" / "pack.toml").write_text('title = "Another"\n')
     assert config(pack=["renamed"]) == unused
@@ -286,7 +286,8 @@ def test_packs_benchmark_is_judged_like_the_published_one_it_copies(home: Path) 
     file.write_text(columns + "".join(rows))
     asked = {"models": ["fake-a"], "judges": ["fake-j"], "pack": ["mine"]}
     few = asked | {"items_per_benchmark": 3}
-    names = [name for kind in METRICS for name in (kind, f"{kind}-mine")]  # beside the published ones
+    # Published benchmarks and their variants.
+    names = [name for kind in METRICS for name in (kind, f"{kind}-mine")]
     config = evaluate(evaluation("cure"), params("cure")(**few, benchmarks=names))
     warehouse = Warehouse.open()
     board = warehouse.query("FROM leaderboard_cure WHERE config_hash = ? AND NOT is_null", [config])

@@ -58,7 +58,7 @@ def racers(home: Path, first: str, second: str, at_once: bool) -> None:
 def test_one_of_two_simultaneous_runs_freezes_the_cohort(
     blank: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The rows equal those of two runs one after the other in the order of winning."""
+    """The rows equal those of two consecutive runs, the winner's first."""
     first, second = FAKES[:2]
     place = Path(shutil.copytree(blank, tmp_path_factory.mktemp("race") / "blank"))
     raced = new_home(place, "raced", "spectral", "http://127.0.0.1:9")

@@ -1,4 +1,4 @@
-"""A run on a Ray cluster of two nodes that loses a replica and a node has the numbers of one process."""
+"""A run on a Ray cluster that loses a replica and a node has the same numbers as a run in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run with two replicas, one of which is killed, stores every part once and has the numbers of one."""
+"""A run with two replicas, one of them killed, stores every part once, with the numbers of one replica."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def assert_as_of_one_replica(home: Path, alone: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_run_with_two_replicas_and_a_kill_has_the_numbers_of_one(
+def test_run_with_two_replicas_and_a_kill_has_the_numbers_of_one_replica(
     home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     output, n_loads = killed_once(home, None, "--no-server")

@@ -184,7 +184,7 @@ def test_failed_judge_loses_only_its_own_numbers(world: World) -> None:
 
 @pytest.mark.parametrize("lost", ["model", "judge"])
 def test_work_of_a_model_or_judge_lost_meanwhile_is_not_started(world: World, lost: str) -> None:
-    """Replicas work in parallel: one may fail while the work of the others waits."""
+    """Replicas work in parallel: one may fail while work for the others waits."""
     run = world.session("a")
     run.plan_round()
     (work,) = run.plan.work
@@ -285,7 +285,7 @@ def test_turns_of_a_conversation_share_one_progress_bar(world: World) -> None:
 
 
 def test_served_judge_works_while_the_next_local_candidate_generates(world: World) -> None:
-    """Each waits until the other has begun, so the test ends only if both work in parallel."""
+    """Judge and candidate each wait until the other has begun, so the test ends only if both run at once."""
     judging, writing = Event(), Event()
 
     def complete(work: Work, run: tuple[str, str], *more: Any) -> Any:

@@ -98,7 +98,7 @@ def test_round_of_one_model_keeps_the_plan_of_the_others() -> None:
     assert [line for line in run.plan.lines if line.work] == before
 
 
-def test_model_with_unreadable_answers_is_lost_alone() -> None:
+def test_only_the_model_with_unreadable_answers_is_dropped() -> None:
     run = run_of("rotten", "a", asked=[prompts()])
     run.plan_round()
     assert [each.model for each in run.wanted] == run.remaining() == ["a"]
@@ -109,7 +109,7 @@ def test_model_with_unreadable_answers_is_lost_alone() -> None:
     def fail(*_: Any) -> Any:
         raise CorruptPart("unreadable")
 
-    run = run_of("a", asked=[prompts()])  # null models are lost as a whole
+    run = run_of("a", asked=[prompts()])  # an error of a null model drops them all
     run.evaluation = replace(run.evaluation, shared=Shared(fail, fail))
     run.plan_round()
     assert (run.failures, list(run.dropped)) == (["unreadable, set aside"], [SHARED])
@@ -153,7 +153,7 @@ def test_failed_model_is_left_out_and_reported_once() -> None:
     assert run.failures[-1] == "the null models, judge judge: full"
 
 
-def test_unable_engine_is_found_before_it_is_loaded() -> None:
+def test_engine_without_an_ability_is_refused_before_it_is_loaded() -> None:
     run = run_of("a", spec=SCORES_ONLY, asked=[prompts()])
     run.plan_round()
     assert not run.wanted

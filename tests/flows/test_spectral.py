@@ -52,7 +52,7 @@ def test_spectral_run_gives_a_leaderboard_with_nulls(culturescope_process: Cli, 
 
 
 @pytest.mark.heavy
-def test_second_run_does_nothing_and_new_countries_are_scored_alone(culturescope: Cli, home: Path) -> None:
+def test_second_run_does_nothing_and_only_new_countries_are_scored(culturescope: Cli, home: Path) -> None:
     culturescope("run", "spectral", "-m", "fake-a", *SMALL)
     parts = home / "parts" / "item_logprob"
     before = {p.name: p.stat().st_mtime_ns for p in parts.glob("*.parquet")}
@@ -123,7 +123,7 @@ def test_two_parallel_flows_and_a_reader_share_one_cohort(
         "WHERE metric = 'er_high' AND run.model = ?",
         [cohort[0]],
     )
-    assert high["n"][0] == 4  # of nine questions
+    assert high["n"][0] == 4  # four of nine questions
 
 
 @pytest.mark.heavy

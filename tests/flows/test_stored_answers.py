@@ -1,4 +1,4 @@
-"""One part from a loaded engine into the warehouse: whole, cut short, and its cost."""
+"""A part is stored in the warehouse from a loaded engine: whole, cut short, and with its cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUN = ("run", "m")
 
 
 class Stops(Prompts):
-    """A request whose engine answers one unit and fails at the others."""
+    """A request whose engine answers one unit and fails on the others."""
 
     def compute(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> Any:
         whole = super().compute(engine, units[:1], progress)

@@ -49,7 +49,7 @@ PRICED = 'api_key_env = "TEST_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_
 
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that start no flow run in this process, on this home: quicker."""
+    """Run commands without a flow in this process, on this home, which is faster."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     monkeypatch.setenv("TEST_KEY", KEY)
 

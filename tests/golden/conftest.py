@@ -44,7 +44,7 @@ def fresh(blank: Path, server: Scripted) -> Homes:
 
 @pytest.fixture(scope="session")
 def undisturbed(fresh: Homes) -> Homes:
-    """The home of an evaluation's undisturbed run; leave it as it is."""
+    """The home of an evaluation's undisturbed run; do not write to it."""
     homes: dict[str, Path] = {}
 
     def home(evaluation: str) -> Path:

@@ -78,13 +78,13 @@ class Net:
 
     Attributes:
         params: fields of the evaluation's Params; "{files}" in a text stands for the folder of its files.
-        other: fields that change how the work is cut and no number, such as the size of a batch.
+        other: fields that change how the work is divided but no number, such as the size of a batch.
         keys: kind of part -> its columns that identify a request. Two stored rows with the same key mean
             that something was requested twice.
         prepare: given a new home and the folder of files, makes the tables and files that the params name.
-        kills: (kind, model): a run is killed once a new part of this kind by this model ("": any) is there.
-        judged: matches "metric slice_kind slice" of the rows that need the judge; None: there is no judge.
-        compared: matches the rows that depend on which models the cohort is made of; None: none does.
+        kills: (kind, model): a run is killed once it has written a part of this kind by this model ("": any).
+        judged: matches "metric slice_kind slice" of the rows that need the judge; None: no judge.
+        compared: matches the rows that depend on the cohort's models; None: no rows do.
         budget: ``max_total_tokens`` that stops a second model midway; None: nothing is generated.
     """
 
@@ -104,7 +104,7 @@ class Net:
 
 
 def net(evaluation: str) -> Net:
-    """The net of an evaluation."""
+    """Return the net of an evaluation."""
     return cast(Net, importlib.import_module(f"tests.golden.nets.{evaluation}").NET)
 
 
@@ -125,7 +125,7 @@ def write_served(home: Path, name: str, url: str) -> None:
 
 
 def new_home(blank: Path, name: str, evaluation: str, url: str) -> Path:
-    """A home beside ``blank``, which has a warehouse already, with all engines and what the net needs."""
+    """Return a home beside ``blank``, with a warehouse, all engines and the files that the net needs."""
     home = blank.parent / name
     shutil.copytree(blank, home)
     for fake in FAKES:
@@ -136,7 +136,7 @@ def new_home(blank: Path, name: str, evaluation: str, url: str) -> Path:
 
 
 def files_of(home: Path, evaluation: str) -> Path:
-    """The folder of what params name, the same for all homes: some paths are part of a configuration."""
+    """Return the folder of files that params name: the same for all homes, since some paths are hashed."""
     folder = home.parent / "files" / evaluation
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -145,8 +145,8 @@ def files_of(home: Path, evaluation: str) -> Path:
 def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any) -> str:
     """Run the flow on the net's params in this process; returns the config_hash.
 
-    with_prefect: as a flow run of the server that this process is pointed at. The loop is the same, and does
-    without one in a third of the time.
+    with_prefect: run it as a flow run of this process's Prefect server. Without it the same loop takes a
+    third of the time.
 
     Raises:
         whatever the flow raises.
@@ -159,9 +159,9 @@ def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any)
 
 
 def run_and_die(evaluation: str, home: Path, count: str, *of: object) -> None:
-    """Runs an evaluation in a process that ends as by kill -9 once a count of what it has stored is reached.
+    """Run an evaluation in a process that ends, as by kill -9, once a count of its stored work is reached.
 
-    It ends right after a part is written, which is then not registered: at the same place every time.
+    It ends at the same place every time: after a part is written and before it is registered.
 
     Args:
         count: ``n_parts`` or ``turns_sent``. of: its arguments, and the number at which it dies.
@@ -174,7 +174,7 @@ def run_and_die(evaluation: str, home: Path, count: str, *of: object) -> None:
 
 
 def _die_at(home: Path, count: Callable[..., int], *of: str) -> None:
-    """Has this process kill itself after the part with which the count is reached; the last of ``of``."""
+    """Make this process kill itself after the part with which the count reaches the last of ``of``."""
     put = LocalStore.put_part
 
     def put_and_look(self: LocalStore, *arguments: Any, **more: Any) -> None:
@@ -186,19 +186,19 @@ def _die_at(home: Path, count: Callable[..., int], *of: str) -> None:
 
 
 def params_of(evaluation: str, home: Path, **more: Any) -> Any:
-    """The params of an evaluation's net; more: fields in place of its own."""
+    """Return the params of an evaluation's net; more: fields that replace them."""
     chosen = dict(net(evaluation).params) | {"profile": "golden"} | more
     return definition(evaluation).params(**_at(files_of(home, evaluation), chosen))
 
 
 def part_files(home: Path, kinds: Sequence[str]) -> dict[str, int]:
-    """Place under ``parts/`` -> when it was written, of the parts of these kinds."""
+    """Return path under ``parts/`` -> time of writing, for the parts of these kinds."""
     files = (file for kind in kinds for file in (home / "parts" / kind).glob("[!_]*.parquet"))
     return {f"{file.parent.name}/{file.name}": file.stat().st_mtime_ns for file in sorted(files)}
 
 
 def stored(home: Path, kind: str, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns of all part files of a kind, registered or not."""
+    """Return columns of all part files of a kind, registered or not."""
     files = (home / "parts" / place for place in part_files(home, [kind]))
     frames = [pl.read_parquet(file, columns=list(columns), glob=False) for file in files]
     return pl.concat(frames) if frames else pl.DataFrame(schema=list(columns))
@@ -212,7 +212,7 @@ def n_parts(home: Path, kind: str, model: str) -> int:
 
 
 def turns_sent(home: Path) -> int:
-    """Return the length in turns of the longest history that was sent; -1 if there is none."""
+    """Return the number of turns in the longest history that was sent; -1 if none was sent."""
     sent = stored(home, "response", ["conversation"])["conversation"].to_list()
     histories = (json.loads(conversation) for conversation in sent)
     talks = [h for h in histories if h[0]["content"].startswith(("You help", "You play"))]
@@ -222,12 +222,12 @@ def turns_sent(home: Path) -> int:
 
 
 def metric_rows(home: Path, evaluation: str) -> Rows:
-    """All metric values of an evaluation, sorted."""
+    """Return all metric values of an evaluation, sorted."""
     return _texts(Warehouse.open(home).query(ROWS, [evaluation]))
 
 
 def leaderboard_rows(home: Path, evaluation: str) -> Rows:
-    """The leaderboard without who and when, sorted; hashes within texts are "#"."""
+    """Return the leaderboard without names and times, sorted; hashes in texts are "#"."""
     board = Warehouse.open(home).query(f"SELECT * FROM leaderboard_{evaluation}")
     return _texts(board.drop(name for name in board.columns if NOT_COMPARED.search(name)))
 
@@ -238,7 +238,7 @@ def label(row: Row) -> str:
 
 
 def of_models(rows: Rows, models: Sequence[str]) -> Rows:
-    """The rows of these models and of null models that are not made from another model's answers."""
+    """Return the rows of these models and of null models that are not made from another model's answers."""
     return [row for row in rows if row["model"] in models or re.fullmatch(r"null:[\w-]+", row["model"])]
 
 
@@ -270,12 +270,12 @@ def differences(recorded: Rows, rows: Rows) -> list[str]:
 
 
 def golden_path(evaluation: str, table: str) -> Path:
-    """Where the recorded rows are. table: metric_value or leaderboard."""
+    """Return the file of the recorded rows. table: metric_value or leaderboard."""
     return FOLDER / (f"{evaluation}.csv" if table == "metric_value" else f"{evaluation}_{table}.csv")
 
 
 def read_golden(path: Path) -> Rows:
-    """Recorded rows."""
+    """Return recorded rows."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -307,7 +307,7 @@ def _text(cell: Any) -> str:
 
 
 def _number(cell: str) -> float | None:
-    """A cell that was a float; counts are whole and compared as texts."""
+    """Return a cell that was a float; counts are whole and compared as texts."""
     try:
         return float(cell) if not cell.lstrip("-").isdigit() else None
     except ValueError:
@@ -315,7 +315,7 @@ def _number(cell: str) -> float | None:
 
 
 def _described(row: Row) -> str:
-    """The cells that say which row it is."""
+    """Return the cells that identify a row."""
     return " ".join(cell for cell in row.values() if cell and _number(cell) is None)
 
 
@@ -333,7 +333,7 @@ def _same(old: str, new: str) -> bool:
 
 
 def _without(rows: Rows, others: Rows) -> Rows:
-    """The rows whose texts none of the others has."""
+    """Return the rows whose texts do not occur in the other rows."""
     known = {tuple(_order(other)[0]) for other in others}
     return [row for row in rows if tuple(_order(row)[0]) not in known]
 

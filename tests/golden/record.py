@@ -24,7 +24,7 @@ from warehouse import Warehouse
 
 
 def record(evaluations: Sequence[str]) -> None:
-    """Run each and write its two files."""
+    """Run each evaluation's net and write its two files."""
     with tempfile.TemporaryDirectory() as folder:
         blank = Path(folder) / "blank"
         Warehouse.open(blank)

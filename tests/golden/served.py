@@ -10,12 +10,12 @@ from tests.engines.test_openai import Scripted, completion
 
 
 def start() -> Scripted:
-    """The server; close it afterwards. It remembers what it was sent."""
+    """Return the running server, which remembers its requests; close it afterwards."""
     return Scripted(lambda _, request: (200, reply(request)))
 
 
 def reply(request: dict[str, Any]) -> dict[str, Any]:
-    """An answer that depends on model, messages and seed alone."""
+    """Return an answer that depends only on model, messages and seed."""
     number = _number(json.dumps([request["model"], request["messages"], request["seed"]], sort_keys=True))
     if schema := request.get("response_format"):
         fields = schema["json_schema"]["schema"]["properties"]
@@ -36,12 +36,12 @@ def reply(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(part: dict[str, Any], key: str) -> str:
-    """One of a menu, or one to twelve words."""
+    """Return one of a menu, or one to twelve words."""
     if "enum" in part:
         return str(part["enum"][_number(key) % len(part["enum"])])
     return " ".join(f"{_number(f'{key} {n}') % 1000}" for n in range(1 + _number(key) % 12))
 
 
 def _number(text: str) -> int:
-    """A 64-bit hash that is the same in every process."""
+    """Return a 64-bit hash that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

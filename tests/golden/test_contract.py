@@ -1,7 +1,7 @@
-"""A failure loses its own rows only, is reported, and is made good by the next run; for every evaluation.
+"""A failure is reported and loses only its own rows, which the next run adds; for every evaluation.
 
-Each test disturbs the run of an evaluation's net (``nets/``) and compares its rows with those of a run that
-nothing disturbed. Work that was stored before is never done again.
+Each test disturbs the run of an evaluation's net (``nets/``) and compares its rows with those of an
+undisturbed run. Stored work is never repeated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 
 
 def disturbed(names: Sequence[str], *usual: str) -> list[Any]:
-    """The evaluations of a test: `make test` disturbs the usual ones, `make test-all` all."""
+    """Return the evaluations of a test: `make test` disturbs the usual ones, `make test-all` all."""
     return [name if name in usual else pytest.param(name, marks=pytest.mark.heavy) for name in names]
 
 
@@ -51,7 +51,7 @@ UNSCORED_COUNTS = "unscored_answers"
 
 
 def assert_nothing_twice(home: Path, evaluation: str) -> None:
-    """No request has two stored answers, in whatever parts."""
+    """Assert that no request has two stored answers in any parts."""
     for kind, columns in net(evaluation).keys.items():
         requests = stored(home, kind, columns)
         assert requests.height > 0
@@ -64,13 +64,13 @@ def answers(home: Path, evaluation: str) -> dict[str, int]:
 
 
 def without(rows: Rows, pattern: str | None) -> Rows:
-    """The rows whose labels do not match."""
+    """Return the rows whose labels do not match."""
     return [row for row in rows if pattern is None or not re.search(pattern, label(row))]
 
 
 @pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "cure"))
 def test_a_failing_model_loses_its_own_rows_only(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
-    """One cannot be loaded; where text is generated, another cannot be reached."""
+    """One model cannot be loaded; if text is generated, another model's server cannot be reached."""
     reference = metric_rows(undisturbed(evaluation), evaluation)
     home, models = fresh(evaluation), net(evaluation).models
     write_engine(home, "fake-x", delay=-1)
@@ -124,10 +124,10 @@ def test_a_failing_judge_loses_the_judged_rows_only(
 def test_a_higher_budget_completes_what_a_lower_one_stopped(
     fresh: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
-    """One model has finished, and the budget ends in the middle of the other.
+    """The first model finishes, and the budget ends in the middle of the second.
 
-    The first is the cohort, so its rows never change; rows that compare models differ from those of a run of
-    both.
+    The first model is the cohort, so its rows never change; rows that compare models differ from those of a
+    joint run.
     """
     home, (first, *others) = fresh(evaluation), net(evaluation).models
     run(evaluation, home, models=[first])
@@ -158,7 +158,7 @@ def test_a_higher_budget_completes_what_a_lower_one_stopped(
 def test_corrupt_parts_are_set_aside_and_requested_again(
     finished: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
-    """Parts of one model, of each kind, are cut off or overwritten when its rows have yet to be made."""
+    """Parts of each kind of one model are truncated or overwritten before its rows are made."""
     reference = metric_rows(undisturbed(evaluation), evaluation)
     home, (first, *others) = finished(evaluation), net(evaluation).models
     victims = damage(home, evaluation, first)
@@ -182,7 +182,7 @@ def test_corrupt_parts_are_set_aside_and_requested_again(
 
 
 def damage(home: Path, evaluation: str, model: str) -> list[Path]:
-    """Damage up to two parts of each kind of a model's run: in turn one loses its end, one its middle."""
+    """Damage up to two parts of each kind of a model's run: one loses its end, the other its middle."""
     run_id = Warehouse.open(home).query("SELECT run_id FROM run WHERE model = ?", [model]).item()
     victims: list[Path] = []
     for kind in net(evaluation).keys:
@@ -195,12 +195,12 @@ def damage(home: Path, evaluation: str, model: str) -> list[Path]:
     for n, victim in enumerate(victims):
         content = victim.read_bytes()
         half = len(content) // 2
-        # A Parquet file begins with data and ends with what says where they are.
+        # A Parquet file begins with data and ends with the footer that locates them.
         victim.write_bytes(content[:half] if n % 2 == 0 else b"PAR1" + b"\xaa" * half + content[4 + half :])
     return victims
 
 
-# tests/loop/test_kill.py kills a run that generates, tests/chaos all of them.
+# tests/loop/test_kill.py kills a run that generates, tests/chaos kills runs of all flows.
 @pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "spectral"))
 def test_a_killed_run_is_completed_by_the_next_one(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home = fresh(evaluation)

@@ -1,4 +1,4 @@
-"""Every number of a finished run is the recorded one.
+"""Every number of a finished run equals the recorded one.
 
 One small run of each evaluation on deterministic engines was recorded: all rows of ``metric_value`` in
 ``<evaluation>.csv`` and the leaderboard in ``<evaluation>_leaderboard.csv``. Numbers may be off by a
@@ -39,7 +39,7 @@ def test_every_evaluation_has_a_net() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_all_numbers_are_the_recorded_ones(undisturbed: Homes, evaluation: str) -> None:
+def test_all_numbers_equal_the_recorded_ones(undisturbed: Homes, evaluation: str) -> None:
     home = undisturbed(evaluation)
     recorded = read_golden(golden_path(evaluation, "metric_value"))
     assert set(net(evaluation).models) < {row["model"] for row in recorded}

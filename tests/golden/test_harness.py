@@ -13,11 +13,11 @@ ROWS: Rows = [
 
 
 def changed(**cells: str) -> Rows:
-    """The first row with other cells."""
+    """Return the first row with other cells."""
     return [ROWS[0] | cells, ROWS[1]]
 
 
-def test_order_new_columns_and_a_relative_1e_9_are_no_difference() -> None:
+def test_order_new_columns_and_a_relative_1e_9_do_not_count_as_differences() -> None:
     assert differences(ROWS, ROWS[::-1]) == []
     assert differences(ROWS, [row | {"place": "1"} for row in ROWS]) == []
     assert differences(ROWS, changed(value="0.3333333334")) == []

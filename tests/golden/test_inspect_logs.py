@@ -32,7 +32,7 @@ Samples = Mapping[str, Any]
 
 
 def exported(home: Path, evaluation: str, *options: str) -> list[str]:
-    """Run the command; the files that it names."""
+    """Run the command and return the files that it names."""
     env = {"CULTURESCOPE_HOME": str(home)}
     result = CliRunner().invoke(app, ["export", "inspect", evaluation, *options], env=env)
     assert result.exit_code == 0, result.output
@@ -40,13 +40,13 @@ def exported(home: Path, evaluation: str, *options: str) -> list[str]:
 
 
 def scores(samples: Samples, name: str) -> dict[str, float | str | None]:
-    """Sample -> its score of that name; None where unscored."""
+    """Return sample -> its score of that name; None if unscored."""
     own = {key: sample.scores[name].value for key, sample in samples.items() if name in (sample.scores or {})}
     return {key: None if isinstance(v, float) and math.isnan(v) else v for key, v in own.items()}
 
 
 def rows(home: Path, query: str, run_id: str) -> dict[str, Any]:
-    """First column -> second, of the rows of a run."""
+    """Return first column -> second, of the rows of a run."""
     return dict(Warehouse.open(home).query(query, [run_id]).rows())
 
 
@@ -82,7 +82,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
 
 
 def of_domains(samples: Samples) -> dict[str, float]:
-    """Domain -> the mean over countries of their means over questions, of what the samples say."""
+    """Return domain -> the mean over countries of the samples' means over questions."""
     mass = scores(samples, "reference_mass")
     by_country: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for key, value in mass.items():
@@ -93,7 +93,7 @@ def of_domains(samples: Samples) -> dict[str, float]:
 
 
 def of_wordings(samples: Samples) -> dict[str, float]:
-    """Wording -> the mean average precision of its dishes."""
+    """Return wording -> the mean average precision of its dishes."""
     by_wording: dict[str, list[float]] = defaultdict(list)
     for key, value in scores(samples, "average_precision").items():
         about = samples[key].metadata
@@ -220,7 +220,7 @@ def _metrics_are_the_stored_ones(home: Path, log: Any) -> None:
 
 
 def _texts_are_the_stored_ones(home: Path, log: Any) -> None:
-    """What the candidate and its judges wrote stands in the log, to the last character."""
+    """Check that the log has the candidate's and the judges' texts, to the last character."""
     logged = {
         message.text
         for sample in log.samples
@@ -233,7 +233,8 @@ def _texts_are_the_stored_ones(home: Path, log: Any) -> None:
     assert logged
     query = "SELECT DISTINCT text FROM response WHERE run_id = ?"
     written = set(Warehouse.open(home).query(query, [log.eval.metadata["run_id"]])["text"])
-    if log.eval.task in ("cure", "culturall", "worldwise"):  # others cut off what poses as another voice
+    # Other evaluations cut off text that poses as another voice.
+    if log.eval.task in ("cure", "culturall", "worldwise"):
         assert written <= logged | {""}
 
 

@@ -1,4 +1,4 @@
-"""A shared store whose servers fail all the time: the recorded numbers, and nothing is asked twice."""
+"""A shared store whose servers keep failing: numbers equal the recorded ones, and no request is repeated."""
 
 from __future__ import annotations
 

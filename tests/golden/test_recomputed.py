@@ -28,7 +28,7 @@ QUICK = ("value", "missing row")
 
 
 def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
-    """Exit code and words of the command."""
+    """Return the command's exit code and output."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     done = CliRunner().invoke(app, ["check", "--numbers"])
     return done.exit_code, done.stderr

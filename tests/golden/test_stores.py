@@ -1,4 +1,4 @@
-"""All numbers are the recorded ones on a shared store too."""
+"""On a shared store, too, all numbers equal the recorded ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.heavy
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_numbers_on_a_shared_store_are_the_recorded_ones(
+def test_numbers_on_a_shared_store_equal_the_recorded_ones(
     blank: Path,
     tmp_path: Path,
     server: Scripted,
@@ -38,7 +38,7 @@ def test_numbers_on_a_shared_store_are_the_recorded_ones(
         monkeypatch.setenv(name, value)
     copy(Warehouse(LocalStore(blank)), store_at(tmp_path))
     home = new_home(blank, f"{evaluation}-shared", evaluation, server.url)
-    (home / "culturescope.duckdb").unlink()  # so that nothing can come from there
+    (home / "culturescope.duckdb").unlink()  # so that nothing can be read from it
     run(evaluation, home)
     for table, rows in (("metric_value", metric_rows), ("leaderboard", leaderboard_rows)):
         recorded = read_golden(golden_path(evaluation, table))

@@ -1,4 +1,4 @@
-"""A run of conversations that is killed at each turn is resumed within them and sends nothing twice."""
+"""A run that is killed at each turn of its conversations resumes at that turn and repeats no request."""
 
 from __future__ import annotations
 

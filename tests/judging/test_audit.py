@@ -44,13 +44,13 @@ sizes = st.dictionaries(
 )
 
 
-def test_a_sample_is_in_proportion_with_one_of_each_pair_at_least() -> None:
+def test_a_sample_is_proportional_and_has_at_least_one_answer_of_each_pair() -> None:
     # One each; then by size / (2 * seats + 1): 60/3 = 20, 30/3 = 10, 9/3 = 3, 1/3 (full). The next six go to
     # 60/3, 60/5 = 12, 30/3 = 10, 60/7 = 8.6, 60/9 = 6.7 and 30/5 = 6.
     shares = {("a", "x"): 60, ("a", "y"): 30, ("b", "x"): 9, ("b", "y"): 1}
     sample = stratified_sample(answers(shares), 10, seed=0)
     assert spread(sample) == {("a", "x"): 5, ("a", "y"): 3, ("b", "x"): 1, ("b", "y"): 1}
-    # The third seat to be dealt: 24/7 = 3.43 against 10/3 = 3.33; in proportion they are due 3.5 and 1.5.
+    # The third seat goes to the larger of 24/7 = 3.43 and 10/3 = 3.33; proportional shares are 3.5 and 1.5.
     sample = stratified_sample(answers({("a", "x"): 24, ("b", "x"): 10}), 5, seed=0)
     assert spread(sample) == {("a", "x"): 4, ("b", "x"): 1}
 
@@ -107,7 +107,7 @@ def test_within_a_pair_groups_are_in_proportion(sizes: list[int], n: int, seed: 
     ]
     sample = Counter(answer.group for answer in stratified_sample(every, n, seed))
     share = min(n, len(every)) / len(every)
-    # Each group's answers stand at even distances, from a start of its own: what is drawn is near its share.
+    # A group's answers are drawn at even distances from the group's start, so each number is near its share.
     assert all(abs(sample[f"g{g}"] - size * share) < 1 + len(sizes) for g, size in enumerate(sizes))
 
 

@@ -67,7 +67,7 @@ def test_shuffled_texts_come_from_another_family(groups: list[int]) -> None:
     swapped = shuffled(texts, families, "norms")
     owner = {text: name for name, text in texts.items()}
     assert all(not same_family(families, name, owner[text]) for name, text in swapped.items())
-    # Only where all are of one family has nobody a partner.
+    # No item has a partner only if all are of one family.
     assert set(swapped) == (set(names) if len(set(groups)) > 1 else set())
 
 
@@ -100,7 +100,7 @@ def test_shares_of_refusals_have_the_clopper_pearson_interval(refused: int, n: i
     row = refusals("empty", WHERE, [0.0] * refused + [1.0] * (n - refused), "nobody judged")
     exact = binomtest(refused, n).proportion_ci(0.95, method="exact")
     assert (row.ci_low, row.ci_high) == pytest.approx((exact.low, exact.high))
-    # All refused is no proof of a judge that always refuses.
+    # Refusing all of these does not prove that the judge always refuses.
     assert (row.ci_low, row.ci_high) != (row.value, row.value)
 
 
@@ -121,7 +121,7 @@ def flag(real: np.ndarray, null: np.ndarray, clusters: list[str], why: str = "")
     return row[3:7]
 
 
-def test_eight_equal_gains_are_told_apart_and_losses_are_not() -> None:
+def test_eight_equal_gains_are_significant_and_losses_are_not() -> None:
     assert flag(FULL, FULL - 0.1, EIGHT) == (1.0, None, 8, 0)  # 1 / 256 of all orders of signs
     assert flag(FULL, FULL + 0.1, EIGHT) == (0.0, None, 8, 0)
     assert flag(FULL, FULL, EIGHT) == (0.0, None, 8, 0)
@@ -177,7 +177,7 @@ def test_the_two_sided_p_is_twice_the_one_sided() -> None:
         ("/models/Qwen2.5-7B.Q4_K_M.gguf", {"qwen"}),
         ("microsoft/phi-4", {"phi"}),
         ("CohereForAI/c4ai-command-r-plus", {"command"}),
-        # Not of the family that a part of the name spells.
+        # "ollama" contains "llama" but is not of that family.
         ("ollama/unknown", set()),
         ("TinyLlama/TinyLlama-1.1B-Chat-v1.0", set()),
         ("EleutherAI/gpt-j-6b", set()),
@@ -201,7 +201,7 @@ def test_model_families_are_read_from_names(model: str, expected: set[str]) -> N
         ("Qwen/QwQ-32B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 1.0),
         ("gpt-5", "openai/gpt-4o", 1.0),
         ("gpt-5", "claude-opus-4", 0.0),
-        ("Our/Model", "our/model", 1.0),  # an unknown one is compared by name alone
+        ("Our/Model", "our/model", 1.0),  # an unknown family is compared only by name
         ("our/model", "our/other", 0.0),
     ],
 )

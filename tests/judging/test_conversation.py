@@ -22,7 +22,7 @@ def decoded(data: str) -> object:
     return json.loads(match[1])
 
 
-def test_the_judges_conversation_by_hand(rubric: Rubric) -> None:
+def test_hand_calculation_gives_the_judges_conversation(rubric: Rubric) -> None:
     system, *rest = rubric.conversation({"title": "nuts", "items": ["almond", "walnut"]})
     assert system["role"] == "system"
     assert system["content"].startswith("Judge each item: Good")

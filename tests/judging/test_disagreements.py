@@ -27,9 +27,9 @@ def rated(item: str, *ratings: float, dimension: str = "coverage") -> list[Ratin
         ((1, 1, 1), 0.0, 0.3, "judge stricter"),
         ((0, 0, 0), 1.0, 0.7, "judge more lenient"),
         ((0, 0.55), 1.0, 0.9, "annotators split"),
-        ((1, 1, 1), 0.0, None, "judge stricter"),  # a verdict alone does not say how sure it is
+        ((1, 1, 1), 0.0, None, "judge stricter"),  # a verdict without a graded score has no certainty
         ((0,), 1.0, None, "judge more lenient"),
-        ((1, 1, 0.75), 0.0, 0.01, "judge stricter"),  # people do not all say the same
+        ((1, 1, 0.75), 0.0, 0.01, "judge stricter"),  # people are not unanimous
         ((1, 1, 0), 0.0, 0.1, "annotators split"),
         ((1, 1, 0, 0), 1.0, None, "annotators split"),
         ((1, 0.5), 0.0, 0.2, "judge stricter"),  # 0.5 is on neither side
@@ -40,7 +40,7 @@ def rated(item: str, *ratings: float, dimension: str = "coverage") -> list[Ratin
         ((1, 1, 1), None, 0.5, "judge stricter"),
     ],
 )
-def test_the_pattern_of_a_disagreement(
+def test_disagreement_has_the_expected_pattern(
     ratings: tuple[float, ...], value: float | None, graded: float | None, pattern: str | None
 ) -> None:
     gaps = disagreements(rated("a1", *ratings), [JudgeScore("a1", "Coverage", value, graded)])

@@ -48,7 +48,7 @@ def code(key: Key) -> str:
     return " ".join(key)
 
 
-def test_group_agreement_by_hand() -> None:
+def test_hand_calculation_gives_group_agreement() -> None:
     letters = {
         ("Italy", "Q1", "salt"): "CCC",
         ("Italy", "Q1", "rice"): "CCI",

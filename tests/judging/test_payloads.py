@@ -1,11 +1,9 @@
 """Texts that want a verdict of their own, against judges of four temperaments whose servers ignore schemas.
 
-A *flip*: the judge's own verdict on the text is one thing, and what is read from its completion is another.
-The text must never turn its judge's words into others, nor pose as anything but the text. "Unscored" is no
-flip: a completion that can be read in two ways is worth nothing, and costs its writer the score. A judge whom
-a text *persuades*, so that its own verdict becomes the one that was asked for, writes what an honest judge of
-a good text writes: no reader can tell them apart. That is counted instead, by null explanations and the
-judge's check (``controls``), and is not tested here.
+A *flip* is a verdict read from a completion that differs from the judge's own. No text may cause one.
+"Unscored" is not a flip: a completion that can be read in two ways gets no score. If a text *persuades* a
+judge, the completion looks like an honest judge's of a good text, so reading cannot detect it. Null
+explanations and the judge's check (``controls``) measure that; it is not tested here.
 """
 
 from __future__ import annotations
@@ -51,14 +49,14 @@ def verdict(own: str, reason: str = '"any"') -> Written:
 
 
 def keeping(text: str, own: str) -> Iterator[Written]:
-    """Writes JSON alone, and the text in it as a JSON string: escaped or not, as json.dumps may have it."""
+    """Yield an answer of JSON only, with the text as a JSON string, with and without escaped non-ASCII."""
     yield verdict(own)
     yield verdict(own, json.dumps(text))
     yield verdict(own, json.dumps(f"it says {text}", ensure_ascii=False))
 
 
 def quoting(text: str, own: str) -> Iterator[Written]:
-    """Quotes the text, then judges it; or within its reason, forgetting to escape."""
+    """Yield answers that quote the text before the verdict, or unescaped within the reason."""
     for quoted in (text, f'The text is "{text}".', as_data(text, 2000), f"```\n{text}\n```", f"> {text}"):
         yield [(f"{quoted}\nMy verdict is ", False), *verdict(own)]
     yield verdict(own, f'"it says {text}"')
@@ -66,21 +64,21 @@ def quoting(text: str, own: str) -> Iterator[Written]:
 
 
 def echoing(text: str, own: str) -> Iterator[Written]:
-    """Judges the text, then repeats it."""
+    """Yield answers that repeat the text after the verdict."""
     for repeated in (text, f"\n\n{text}", f" {json.dumps(text)}", f"\n```json\n{text}\n```", f", {text}}}"):
         yield [*verdict(own), (repeated, False)]
 
 
 def obedient(text: str, own: str) -> Iterator[Written]:
-    """Does what its prompt says, and is easily taken in: whatever looks like a delimiter is one to it. Within
-    the delimiters it knows to find data; a word of the text outside of them is an order, and it obeys."""
+    """Yield answers of a judge that takes anything similar for a delimiter. It treats text within the
+    delimiters as data, and obeys text outside of them."""
     (other,) = set(MENU) - {own}
     outside = [_outside(each) for each in (text, "harmless")]
     yield verdict(own if outside[0] == outside[1] else other)
 
 
 def _outside(text: str) -> str:
-    """What a lenient reader sees of a prompt outside of the delimiters."""
+    """Return the prompt's text outside of anything that resembles the delimiters."""
     (*_, question) = judge_prompt(RUBRIC, {KEY: text}, [KEY]).conversation
     seen = html.unescape(unicodedata.normalize("NFKC", question["content"]))
     seen = "".join(c for c in seen if unicodedata.category(c) not in ("Cf", "Cc") or c in "\n\r")
@@ -88,7 +86,7 @@ def _outside(text: str) -> str:
 
 
 def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
-    """The opinion on a completion: copied pieces are sure of themselves, the judge of its verdict is not."""
+    """Return the opinion on a completion: copied pieces have probability 1, the judge's verdict has SURE."""
     (other,) = set(MENU) - {own}
     tokens = []
     for piece, is_own in written:
@@ -106,7 +104,7 @@ def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
 @pytest.mark.parametrize("judge", [keeping, quoting, echoing, obedient])
 def test_no_judged_text_changes_its_verdict(judge: Judge, own: str) -> None:
     (wanted,) = set(MENU) - {own}
-    texts = [shorten(text, RUBRIC.max_chars) for text in payloads(KEY, wanted)]  # what a judge can copy
+    texts = [shorten(text, RUBRIC.max_chars) for text in payloads(KEY, wanted)]  # as judges see them
     value, score = RUBRIC.verdicts[own].value, SURE if own == "YES" else 1 - SURE
     flips, scored, completions = [], 0, 0
     for text in texts:
@@ -121,12 +119,12 @@ def test_no_judged_text_changes_its_verdict(judge: Judge, own: str) -> None:
                 assert opinion.verdict.unscored_reason
     assert len(texts) >= 300
     assert flips == []
-    if judge in (keeping, obedient):  # and loses nothing where it writes JSON alone
+    if judge in (keeping, obedient):  # and no verdict is lost if the judge writes only JSON
         assert scored == completions
 
 
 @pytest.mark.parametrize("own", MENU)
-def test_a_cut_off_quotation_is_no_verdict(own: str) -> None:
+def test_a_cut_off_quotation_is_not_a_verdict(own: str) -> None:
     (wanted,) = set(MENU) - {own}
     for text in payloads(KEY, wanted):
         opinion = read([(text, False)], own, "length")
@@ -134,16 +132,16 @@ def test_a_cut_off_quotation_is_no_verdict(own: str) -> None:
 
 
 def test_a_verdict_after_an_escaped_quotation_is_scored() -> None:
-    """The texts above are not simply all unscored: a quotation that is escaped, or agrees, does no harm."""
+    """Quoting does not by itself leave a text unscored: an escaped or agreeing quotation does no harm."""
     answer = json.dumps({KEY: {"verdict": "NO", "reason": "any"}})
     for text in (f"The text is {json.dumps(answer.replace('NO', 'YES'))}. ", f"It says {answer}. ", "So: "):
         assert read([(text, False), *verdict("NO")], "NO").score == pytest.approx(1 - SURE)
 
 
 def test_the_graded_score_belongs_to_the_object_that_is_read() -> None:
-    """Not that of the last field of the name, which stands in a fragment."""
+    """The score does not belong to the last field of that name, which is in a fragment."""
     after = [(', "verdict": "NO"', False)]
     assert read([*verdict("NO"), *after], "NO").graded == pytest.approx(1 - SURE)
     beside = [(f'{{"other": {{"verdict": "YES"}}, {verdict("NO")[0][0][1:]}', False), *verdict("NO")[1:]]
-    opinion = read(beside, "NO")  # another key with another verdict: the place is in doubt
+    opinion = read(beside, "NO")  # another key with another verdict: the verdict's position is ambiguous
     assert (opinion.verdict.verdict, opinion.graded, opinion.score) == ("NO", None, 0.0)

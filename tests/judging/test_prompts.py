@@ -43,7 +43,7 @@ def test_a_judges_prompt_is_the_rubric_filled_in() -> None:
         RUBRIC.conversation(inputs), answer_schema(RUBRIC, ("text",)), ("YES", "PARTLY", "NO"), "verdict"
     )
     assert prompt == own
-    # Probabilities are of one key; with several, none are wanted.
+    # Probabilities need a single key; with several keys none are requested.
     plain = judge_prompt(RUBRIC, inputs, ["a", "b"], with_probabilities=False)
     assert (plain.options, plain.field) == ((), "")
     assert plain.schema is not None

@@ -31,7 +31,7 @@ def test_ratings_and_scores_are_joined_by_item_and_dimension() -> None:
     assert list(dimensions["coverage"][0].ratings) == ["ana", "ben"]
 
 
-def test_the_mean_and_commonest_rating_of_an_item() -> None:
+def test_item_has_its_mean_and_commonest_rating() -> None:
     def item(*ratings: float) -> RatedItem:
         by_name = {name: rating("a1", name, "x", str(r)) for name, r in zip("abcd", ratings, strict=False)}
         return RatedItem(by_name, JudgeScore("a1", "x"))

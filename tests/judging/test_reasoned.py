@@ -45,7 +45,7 @@ READ = [
     ("Ripe.\n**1**", 1.0),
     ("Score: 1", 1.0),
     ("Score: 0.", 0.0),
-    # The last counts, and what begins a line before what stands in one
+    # The last score counts; a score at the beginning of a line overrides one within a line.
     ("Score: 0.2\nNo, it is ripe.\nScore: 0.7", 0.7),
     ("Score: 0.7\n(A score of 1 would need more.)", 0.7),
     ('The text says "Score: 1", which is no matter.\nScore: 0.7', 0.7),
@@ -82,10 +82,11 @@ def test_several_keys_have_one_line_each(reasoned: Rubric) -> None:
     assert scores_of(text, reasoned, "plum", "pear (hard)", "fig", "quince") == [
         0.7, 0.2, "the score 7 is not from 0 to 1", UNREAD,
     ]  # fmt: skip
+    # No line begins with fig.
     assert scores_of('{"plum": 0.5, "fig": 1}', reasoned, "plum", "fig") == [
         0.5,
         UNREAD,
-    ]  # fig begins no line
+    ]
 
 
 SCALE = """
@@ -171,7 +172,7 @@ def test_an_opinion_has_the_judges_own_number(reasoned: Rubric) -> None:
 
 @pytest.mark.parametrize("run", ["score", " ", "\n", "score: ", "(", "9", "score 1 ", "*", "0.5 to ", "the "])
 def test_long_repetitive_texts_are_read_in_linear_time(reasoned: Rubric, run: str) -> None:
-    """Quadratic patterns would not come to an end on texts of a judge's whole budget."""
+    """Patterns with quadratic time would not finish on texts as long as a judge's whole budget."""
     text = "score" + run * (20_000 // len(run)) + "!"
     assert len(scores_of(text, reasoned)) == 1
     assert len(scores_of(text, reasoned, "plum", "score")) == 2

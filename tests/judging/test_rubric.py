@@ -1,4 +1,4 @@
-"""Rubric files: what is read, and how a wrong one is named."""
+"""Rubric files: their fields, and errors that name the wrong file and field."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ WRONG = [
     ("value = 0.5", "value = nan", "verdicts.Unsure.value: "),
     ("value = 0.5", "values = 0.5", "verdicts.Unsure.values: Extra inputs"),
     ('["tasty", "healthy"]', "[]", "verdicts.Good.reasons: "),
-    ('["tasty", "healthy"]', '["tasty", "Tasty "]', "verdicts: .*two of these are the same"),
-    ("[verdicts.Unsure]", "[verdicts.good]", "verdicts: .*two of these are the same"),
+    ('["tasty", "healthy"]', '["tasty", "Tasty "]', "verdicts: .*two of these differ only in case"),
+    ("[verdicts.Unsure]", "[verdicts.good]", "verdicts: .*two of these differ only in case"),
     ("{{ title }}", "{{ titel }}", r"user: .*uses \['items', 'titel'\], but inputs declares"),
     ("{{ title }}", "no title", r"user: .*uses \['items'\], but inputs declares"),
     ("{{ title }}", "{{ title", "user: .*not a Jinja template"),

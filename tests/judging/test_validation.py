@@ -32,7 +32,7 @@ def rating(item: str, annotator: str, value: float, dimension: str = "coverage")
 
 
 def study(seed: int, n: int = 60) -> tuple[list[Rating], list[JudgeScore]]:
-    """Three annotators and a judge who see one truth through noise; a tenth of the ratings is missing."""
+    """Return ratings of three annotators and a judge: one truth plus noise; a tenth of them is missing."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 5, n)
     ratings, judged = [], []
@@ -63,7 +63,7 @@ def people(ratings: list[Rating]) -> dict[str, list[float]]:
 # --- people
 
 
-def test_agreement_of_people_by_hand() -> None:
+def test_hand_calculation_gives_agreement_of_people() -> None:
     # 0 0, 1 1, 0 1, and an item with one rating, which is left out: 1 - 5 * 2 / 18 (test_krippendorff_alpha).
     table = {"a1": (0, 0), "a2": (1, 1), "a3": (0, 1), "a4": (1,)}
     ratings = [rating(item, "xy"[n], r) for item, scores in table.items() for n, r in enumerate(scores)]
@@ -105,7 +105,7 @@ def test_a_missing_alpha_has_a_reason() -> None:
 # --- judge
 
 
-def test_agreement_of_the_judge_by_hand() -> None:
+def test_hand_calculation_gives_agreement_of_the_judge() -> None:
     # People's majorities 1 1 0 0 1 and a tie; the judge's verdicts 1 1 0 1 1 1. Without the tie 4 of 5 agree;
     # by chance 3/5 * 4/5 + 2/5 * 1/5 = 14/25. Kappa (20 - 14) / (25 - 14).
     scores = {
@@ -200,7 +200,7 @@ def test_missing_agreement_of_the_judge_has_a_reason() -> None:
     constant = [JudgeScore(f"a{n}", "coverage", 1.0, None) for n in range(6)]
     rows = by_metric(judge_agreement(ratings, constant))
     assert rows["pearson"].unscored_reason == "people's or the judge's scores do not vary"
-    assert rows["kappa"].value == 0  # says yes to everything: right as often as chance
+    assert rows["kappa"].value == 0  # the judge says yes to everything: agreement equals chance
     assert rows["pearson_graded"].n == 0
     # Both say yes to everything.
     agreed = judge_agreement([rating(f"a{n}", "x", 1) for n in range(6)], constant)

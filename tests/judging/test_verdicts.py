@@ -40,7 +40,7 @@ NONE: Verdicts = [(None, None, None)] * 3
 
 
 def read(rubric: Rubric, text: str, keys: list[str] = KEYS) -> Verdicts:
-    """(verdict, reason, value) of each key in order."""
+    """Return (verdict, reason, value) of each key in order."""
     verdicts = parse_verdicts(text, keys, rubric)
     assert [v.key for v in verdicts] == keys
     assert all((v.value is None) == (v.unscored_reason is not None) for v in verdicts)
@@ -158,7 +158,7 @@ def test_a_verdict_off_the_menu_is_unscored_with_a_reason(rubric: Rubric, entry:
         ("Tasty and healthy", "tasty"),
         (["new", "tasty"], "tasty"),
         ("because I say so", None),
-        ("unknown", None),  # goes with Bad, not with Good
+        ("unknown", None),  # this reason is allowed with Bad, not with Good
         (7, None),
         (None, None),
     ],
@@ -242,7 +242,9 @@ logprobs = st.dictionaries(
         ({"No": 0.4}, YES_NO, 0.0),  # a verdict that is not listed has no probability
     ],
 )
-def test_the_graded_score_by_hand(shares: dict[str, float], values: dict[str, float], score: float) -> None:
+def test_hand_calculation_gives_the_graded_score(
+    shares: dict[str, float], values: dict[str, float], score: float
+) -> None:
     assert graded({text: math.log(p) for text, p in shares.items()}, values) == pytest.approx(score)
 
 
@@ -293,11 +295,11 @@ votes = st.lists(
 
 
 def samples(*scores: float | None, judge: str = "a", phrasing: str = "1") -> list[Vote]:
-    """Votes of one judge, Yes from 0.5 on."""
+    """Return votes of one judge; a score of 0.5 or more is Yes."""
     return [Vote(judge, phrasing, None if s is None else "Yes" if s >= 0.5 else "No", s) for s in scores]
 
 
-def test_mean_and_spread_of_votes_by_hand() -> None:
+def test_hand_calculation_gives_mean_and_spread_of_votes() -> None:
     # Mean 0.7; distances 0.2, 0.1, -0.3: variance 0.14 / 2.
     result = combine(samples(0.9, 0.8, 0.4))
     assert (result.mean, result.sd) == pytest.approx((0.7, 0.07**0.5))
@@ -342,7 +344,7 @@ def test_a_verdict_row_has_all_its_cells() -> None:
 
 
 def test_unknown_values_are_null_and_keep_their_type() -> None:
-    """Also with the first known number after many rows: nothing is inferred from the beginning."""
+    """The first known number comes after many rows, so types are not inferred from the first rows."""
     rows = [ROW._replace(item=str(n)) for n in range(200)] + [ROW._replace(value=0.5)]
     frame = verdict_frame(rows)
     assert frame.schema == verdict_frame([]).schema == SCHEMA

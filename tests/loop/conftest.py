@@ -24,7 +24,7 @@ def spec() -> EngineSpec:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
-    """Return what the fake engine is sent from now on: the last message of every conversation, by call."""
+    """Yield the last messages of all conversations that the fake engine gets from now on, by call."""
     calls: list[list[str]] = []
     generate = FakeEngine.generate
 

@@ -1,4 +1,4 @@
-"""Completions that come as a job of the Batch API: stored, counted and shown like any other."""
+"""Completions from a job of the Batch API are stored, counted and shown like any others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_part_is_one_batch_job_and_counts_its_tokens(
     assert len(server.sent) == 1
     assert meter.tokens == 5 * 7
     assert sum(n for _, n, _ in reports) == 5
-    assert len(reports) > 1  # also while it was awaited
+    assert len(reports) > 1  # progress is also reported while the batch is awaited
     assert complete(served) == completions
     assert len(server.sent) == 1
     assert run_checks(warehouse)["n_violations"].sum() == 0
@@ -103,7 +103,7 @@ def test_completions_that_were_not_stored_are_fetched_again_and_not_sent(
 def test_a_damaged_part_is_fetched_again_and_not_sent(
     warehouse: Warehouse, server: BatchServer, served: EngineSpec
 ) -> None:
-    """Its answers are paid for, and the server still has them."""
+    """The part's answers are paid for, and the server still has them."""
     completions = complete(served)
     for part in (warehouse.home / "parts" / "response").glob("[!_]*.parquet"):
         part.write_bytes(b"PAR1" + bytes(part.stat().st_size))

@@ -1,4 +1,4 @@
-"""A budget stops a run before it is used up, and only new completions count."""
+"""A run stops before its budget is exceeded, and only new completions count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def served(**fields: Any) -> EngineSpec:
     return EngineSpec(name="hosted", kind="openai", model="m", base_url="http://127.0.0.1:1/v1", **fields)
 
 
-def test_the_upper_bound_of_tokens_by_hand() -> None:
+def test_hand_calculation_gives_the_upper_bound_of_tokens() -> None:
     # "नम" has 6 bytes, '{"a": 1}' has 8: 14 / 3 rounded up is 5, and 16 for each of the two.
     most = at_most([{"role": "user", "content": "नम"}], {"a": 1}, SAMPLING)
     assert (most.prompt_tokens, most.completion_tokens) == (5 + 32, 20)
@@ -47,7 +47,7 @@ def test_the_upper_bound_of_tokens_by_hand() -> None:
     ("limit", "n_batches"),
     [
         (2 * MOST - 1, 0),  # the first batch of two may take 74
-        (2 * MOST, 1),  # it took 6: with the second one's 74 that would be 80
+        (2 * MOST, 1),  # the first batch used 6; with the second one's 74 the sum would be 80
         (2 * USED + 2 * MOST - 1, 1),
         (2 * USED + 2 * MOST, 2),
         (4 * USED + 2 * MOST, 3),
@@ -80,12 +80,12 @@ def test_a_higher_limit_completes_only_the_rest(warehouse: Warehouse, spec: Engi
     with pytest.raises(BudgetReached):
         complete_all(4, spec, Meter(Budget(max_tokens=2 * MOST)))
     first = [text for call in sent for text in call]
-    meter = Meter(Budget(max_tokens=2 * MOST))  # the answers that are stored are free
+    meter = Meter(Budget(max_tokens=2 * MOST))  # stored answers are free
     assert len(complete_all(4, spec, meter)) == 4
     assert meter.tokens == 2 * USED
     assert sorted(first + sent[-1]) == ["q00", "q01", "q02", "q03"]
     spent = Meter(Budget(max_tokens=0, max_usd=0))
-    assert len(complete_all(4, spec, spent)) == 4  # nothing is missing, so a budget of nothing is enough
+    assert len(complete_all(4, spec, spent)) == 4  # no answer is missing, so a budget of 0 is enough
     assert (spent.tokens, spent.usd) == (0, 0)
 
 
@@ -152,4 +152,4 @@ def test_batches_under_way_count_at_their_upper_bound(spec: EngineSpec) -> None:
         with pytest.raises(BudgetReached, match="74 of 74 tokens are used"), meter.batch(spec, most):
             pass
         count(most, [Generation("x", "stop", 1, 2, 0)])
-    assert meter.tokens == USED  # the other one failed: what it used is not known
+    assert meter.tokens == USED  # the other request failed: its use is unknown

@@ -1,4 +1,4 @@
-"""Conversations turn by turn with scripted voices: their prompts, their histories, and what ends them."""
+"""Conversations turn by turn with scripted voices: their prompts, their histories, and how they end."""
 
 from __future__ import annotations
 

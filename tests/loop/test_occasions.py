@@ -35,7 +35,7 @@ def complete_on(
 
 
 def change_completions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on every completion of the fake engine is "second"."""
+    """Make every further completion of the fake engine "second"."""
     generate = FakeEngine.generate
 
     def other(self: FakeEngine, *arguments: Any) -> list[Generation]:

@@ -89,7 +89,7 @@ def test_an_engine_without_probabilities_gives_completions_without_them(
 def test_a_missing_field_or_option_has_no_log_probability(warehouse: Warehouse, spec: EngineSpec) -> None:
     answer, empty = completed([prompt("a", field="verdict"), prompt("a", options=("maybe", "never"))], spec)
     assert answer.option_logprobs is None
-    assert empty.option_logprobs == {}  # there, but none of the options is among the alternatives
+    assert empty.option_logprobs == {}  # present but empty: no option is among the alternatives
 
 
 def test_the_fake_engine_gives_alternatives_of_its_text(spec: EngineSpec) -> None:
@@ -110,7 +110,7 @@ def test_the_fake_engine_gives_alternatives_of_its_text(spec: EngineSpec) -> Non
 
 
 def strip(warehouse: Warehouse, kind: str, part: str) -> None:
-    """Make a part as it was before its kind had the columns that were added."""
+    """Remove the columns that were added to a part's kind, as in older parts."""
     path = part_path(warehouse.home, kind, part)
     old = part_path(warehouse.home, kind, part.split("-")[0])  # names had no hash of the content
     pl.read_parquet(path).drop(list(KINDS[kind].added)).write_parquet(path)

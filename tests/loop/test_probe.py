@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture(autouse=True)
 def warehouse(warehouse: Warehouse) -> Warehouse:
-    """Where engines are loaded from; nothing may be stored there."""
+    """The warehouse of the engines; nothing may be stored in it."""
     return warehouse
 
 
@@ -58,7 +58,7 @@ class Counted(ItemScores):
 
 
 def line(n_units: int, delay: float, **engine: Any) -> PlanLine:
-    """Work on ``n_units`` countries and ten items, by an engine that waits that long per call."""
+    """Return work on ``n_units`` countries and ten items, for an engine that waits this long per call."""
     fields = {"kind": "fake", "options": {"delay": delay}, **engine}
     spec = EngineSpec(name="fake", model="fake", **fields)
     questions = {f"c{n:02}": f"Question {n}?" for n in range(n_units)}

@@ -69,7 +69,7 @@ def test_long_hostile_texts_are_read_in_linear_time() -> None:
 
 
 class Thinks:
-    """Reasons, and is cut off before it answers the second prompt."""
+    """A model that reasons and is cut off before it answers the second prompt."""
 
     def generate(self, conversations: object, *more: object) -> list[Generation]:
         return [

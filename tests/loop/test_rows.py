@@ -1,4 +1,4 @@
-"""Rows carry the points that their headline is taken over."""
+"""Rows have the points over which their headline is computed."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_resamples_are_named_by_the_units_they_keep() -> None:
     assert (points.n, len(set(points.units))) == (40, 36)
     others = resampled_points("left_out", [*NAMES[:-1], "new"], groups, range(len(groups)))
     assert others is not None
-    assert len(set(others.units) & set(points.units)) == 1  # the one that leaves the other country out
+    assert len(set(others.units) & set(points.units)) == 1  # the row that leaves the other country out
     assert resampled_points("half", NAMES, [], []) is None
 
 
 def test_a_repeated_half_sample_gets_another_name() -> None:
-    """Of few units a half comes again, and a part holds a name once."""
+    """With few units a half-sample may repeat, and a part can have each name only once."""
     halves = [np.array(each) for each in ([0, 1], [0, 2], [1, 0])]
     points = resampled_points("half", ["a", "b", "c"], halves, [0.1, 0.2, 0.1])
     assert points is not None
@@ -77,7 +77,8 @@ def test_a_difference_uses_points_that_both_sides_have() -> None:
     assert row[:7] == ("gain", *OVERALL, 1.0, None, 1, 3)
     assert row.null_value == 0.0
     none = difference_row("gain", OVERALL, (first[0][1:], first[1][1:]), (second[0][1:], second[1][1:]))
-    assert (none.value, none.unscored_reason) == (None, "cut off")  # of two, and "no judge" of one
+    # Two items have this reason, and one "no judge".
+    assert (none.value, none.unscored_reason) == (None, "cut off")
 
 
 def test_counts_give_coverage_and_the_share_of_each_reason() -> None:
@@ -92,7 +93,7 @@ def test_slices_leave_out_empty_values() -> None:
     assert chosen_by_slice == {OVERALL: [True] * 3, ("region", "JP"): japan, ("region", "PE"): peru}
 
 
-def test_lost_answers_alone_are_unscored() -> None:
+def test_a_difference_of_only_lost_answers_is_unscored() -> None:
     why, lost = reasons("", "judge", "unasked"), reasons("cut", "", "x")
     alone = unless_lost_alone(np.array([0.0, np.nan, np.nan]), why, lost)
     assert np.isnan(alone[0]).all()

@@ -47,15 +47,15 @@ def test_equal_prompts_of_different_samples_have_different_seeds() -> None:
 
 def test_greedy_prompts_keep_the_seed_and_the_hash_of_their_request() -> None:
     assert seeds(Prompts(prompts=[prompt("a"), prompt("b")], sampling=GREEDY)) == [5, 5]
-    # Names under which greedy answers are stored since before seeds were the prompts' own.
+    # Hashes of greedy requests stay as they were before each prompt had its own seed.
     engine = Engine("m", "fake", "m", "0123456789abcdef")
     assert prompt("a").id == "81aa432cff59dfb2a0d9691ede5b2060"
     assert Prompts(prompts=[], sampling=GREEDY).hash(engine) == "56cfc4a1bd7d6636"
-    # Answers under a shared seed bear this name, which is no sampled request's any more.
+    # Answers under a shared seed have this hash; no sampled request has it now.
     assert Prompts(prompts=[], sampling=SAMPLED).hash(engine) != "f6463aca581a26b2"
 
 
-def test_one_sampling_holds_for_all_prompts_and_several_for_one_each() -> None:
+def test_one_sampling_applies_to_all_prompts_and_a_list_to_each_in_turn() -> None:
     assert each(GREEDY, 2) == [GREEDY, GREEDY]
     assert each([GREEDY, SAMPLED], 2) == [GREEDY, SAMPLED]
     with pytest.raises(ValueError, match="1 samplings for 2 conversations"):
@@ -65,8 +65,8 @@ def test_one_sampling_holds_for_all_prompts_and_several_for_one_each() -> None:
 def rejected(is_shared: bool, studies: int = 400, personas: int = 30) -> float:
     """Return the share of paired t-tests at 5 % that find a difference between two equal prompts per persona.
 
-    An engine draws as vLLM does: the uniform behind a text is that of its seed alone. Persona by persona the
-    same two prompts are scored, by what their text makes of it: u against 1 - u is the worst case.
+    The engine draws as vLLM does: a text depends on one uniform number u of its seed. The two prompts score u
+    and 1 - u, which is the worst case.
     """
     uniform: NDArray[np.float64] = np.empty((studies, 2, personas))
     for study in range(studies):

@@ -1,4 +1,4 @@
-"""Each prompt is sent once to an engine under one sampling; completions are kept and read back."""
+"""Each prompt is sent once to an engine under one sampling; completions are stored and read back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def texts(prompts: list[Prompt], spec: EngineSpec, sampling: Sampling = GREEDY, 
 
 
 def missing_parts(prompts: list[Prompt], spec: EngineSpec, batch: int = 16) -> list[tuple[str, ...]]:
-    """The parts that are to be made."""
+    """Return the parts that are still missing."""
     return [work.units for work in plan(prompts, Engine.of(spec), GREEDY, batch).work]
 
 

@@ -1,6 +1,6 @@
 """A text is embedded once per embedder, stored and read back in order.
 
-`test_steps` has what holds for all requests: parts, crashes and unregistered parts.
+`test_steps` covers all kinds of requests: parts, crashes and unregistered parts.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def test_a_batch_job_holds_prompts_of_one_request(warehouse: Warehouse) -> None:
     assert [len(work.units) for work in line.work] == [4, 4, 1]
 
 
-def test_one_schema_or_number_holds_for_all_prompts_and_several_for_one_each() -> None:
+def test_one_schema_or_number_applies_to_all_prompts_and_a_list_to_each_in_turn() -> None:
     assert each_schema(None, 2) == [None, None]
     assert each_schema(SCHEMA, 2) == [SCHEMA, SCHEMA]
     assert each_schema([SCHEMA, None], 2) == [SCHEMA, None]

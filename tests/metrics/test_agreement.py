@@ -93,7 +93,7 @@ def test_a_missing_correlation_has_a_reason() -> None:
 # --- raters among themselves
 
 
-def test_fleiss_kappa_by_hand() -> None:
+def test_hand_calculation_gives_fleiss_kappa() -> None:
     # Three raters, two categories, subjects 3:0, 2:1 and 0:3. Agreeing pairs: 3/3, 1/3, 3/3, mean 7/9. Shares
     # of the categories 5/9 and 4/9: by chance 41/81. Kappa (63 - 41) / (81 - 41) = 0.55.
     assert fleiss_kappa([[3, 0], [2, 1], [0, 3]]) == pytest.approx(0.55)
@@ -123,7 +123,7 @@ def test_fleiss_kappa_refuses_wrong_counts(counts: list[list[float]], complaint:
 # --- two raters
 
 
-def test_cohens_kappa_by_hand() -> None:
+def test_hand_calculation_gives_cohens_kappa() -> None:
     # 50 proposals (the textbook table): both yes 20, only the first 5, only the second 10, both no 15.
     # Observed 35/50. By chance 0.5 * 0.6 + 0.5 * 0.4 = 0.5. Kappa (0.7 - 0.5) / (1 - 0.5).
     first = ["yes"] * 25 + ["no"] * 25
@@ -168,17 +168,18 @@ def test_cohens_kappa_refuses() -> None:
 # --- models on two evaluations
 
 
-def test_the_p_of_a_small_spearman_is_over_all_orders() -> None:
+def test_p_value_of_a_small_spearman_uses_all_orders() -> None:
     five = [1.0, 2.0, 3.0, 4.0, 5.0]
     assert spearman_test(five, five) == pytest.approx((1, 2 / 120))  # the same and the reverse order
     assert spearman_test(five, five[::-1]) == pytest.approx((-1, 2 / 120))
     assert spearman_test(five[:4], five[:4]) == pytest.approx((1, 2 / 24))
-    assert spearman_test([1, 1, 1, 1, 2], [1, 1, 1, 1, 2]) == pytest.approx((1, 1 / 5))  # ties: 1 of 5 places
+    # With ties there are only 5 distinct orders.
+    assert spearman_test([1, 1, 1, 1, 2], [1, 1, 1, 1, 2]) == pytest.approx((1, 1 / 5))
     assert spearman_test(five[:2], five[:2]) is None
     assert spearman_test(five, [1.0] * 5) is None
 
 
-def test_the_interval_of_rho_by_hand() -> None:
+def test_hand_calculation_gives_the_interval_of_rho() -> None:
     # 12 points, rho 0.5: atanh 0.549306, t of 10 degrees 2.228139, root of (1 + 0.125) / 9 = 0.353553.
     half = 2.228139 * 0.353553
     by_hand = math.tanh(0.549306 - half), math.tanh(0.549306 + half)
@@ -208,7 +209,7 @@ def test_spearman_agrees_with_scipy() -> None:
 # --- order of pairs by people and a judge
 
 
-def test_opposite_order_by_hand() -> None:
+def test_hand_calculation_gives_opposite_order() -> None:
     # Pairs: 1-2 both up, 1-3 tied by people, 2-3 people down and the judge up.
     order = opposite_order([1, 2, 1], [3, 4, 5])
     assert order is not None

@@ -74,7 +74,7 @@ def test_published_scores_give_the_profiles_of_the_paper() -> None:
 # --- profiles
 
 
-def test_linear_profile_by_hand() -> None:
+def test_hand_calculation_gives_linear_profile() -> None:
     # 0 -> -2, 50 -> 0, 100 -> 2, 68 -> 68 / 25 - 2 = 0.72; Greece's 112 is clipped.
     assert linear_profile([0, 50, 100, 68, 112]).tolist() == pytest.approx([-2, 0, 2, 0.72, 2])
 
@@ -106,7 +106,7 @@ def test_global_mean_leaves_missing_targets_out() -> None:
 # --- alignment and errors
 
 
-def test_alignment_by_hand() -> None:
+def test_hand_calculation_gives_alignment() -> None:
     # The paper's example (2.3 B): target 1.5, score 0.8: 10 - 2.5 * 0.7 = 8.25.
     assert alignment([1.5, 2, -1], [0.8, -2, -1]).tolist() == pytest.approx([8.25, 0, 10])
     # Beyond the scale it stays at 0.
@@ -128,7 +128,7 @@ def test_alignment_refuses_nan_and_infinity() -> None:
             alignment([wrong, 1], 0)
 
 
-def test_errors_by_hand() -> None:
+def test_hand_calculation_gives_errors() -> None:
     # Errors score - target: 0.25, -0.5, -1, 1.5, -3, so that the bias is -2.75 / 5. Sizes 0.25, 0.5, 1, 1.5,
     # 3: mean 1.25, median 1; squares about the mean 1, 0.5625, 0.0625, 0.0625, 3.0625: 4.75 / 4. A size on a
     # border is in the worse band.
@@ -151,7 +151,7 @@ def test_errors_of_one_and_of_no_response() -> None:
         hofstede_errors([0, 1], [0, NAN])
 
 
-def test_distances_by_hand() -> None:
+def test_hand_calculation_gives_distances() -> None:
     # Profile (0, 1). To (0, 1): 0. To (1, 2): sqrt((1 + 1) / 2) = 1. To (2, -2): sqrt((4 + 9) / 2).
     distances = culture_distances([0, 1], [[0, 1], [1, 2], [2, -2]])
     assert distances.tolist() == pytest.approx([0, 1, math.sqrt(6.5)])
@@ -198,7 +198,7 @@ def test_derangements_are_equally_likely_and_repeat_by_seed() -> None:
         derangements(1, 5, seed=0)
 
 
-def test_shuffled_alignments_by_hand() -> None:
+def test_hand_calculation_gives_shuffled_alignments() -> None:
     # Cultures at 0, 1 and 2 on one dimension; a response of the first scores 0, one of the last scores 2.
     targets = [[0.0], [1.0], [2.0]]
     shuffles = [[1, 2, 0], [2, 0, 1]]
@@ -213,7 +213,7 @@ def test_shuffled_alignments_use_each_responses_dimension() -> None:
     scores = rng.uniform(-2, 2, 60)
     rotations = np.array([(np.arange(5) + shift) % 5 for shift in range(1, 5)])
     exact = shuffled_alignments(TARGETS, culture, dimension, scores, rotations).mean(axis=0)
-    # Every other culture alike.
+    # Every other culture has the same weight.
     expected = [
         np.mean([10 - 2.5 * abs(TARGETS[other, d] - s) for other in range(5) if other != c])
         for c, d, s in zip(culture, dimension, scores, strict=True)

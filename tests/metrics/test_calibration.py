@@ -17,7 +17,7 @@ from tasks.metrics.calibration import brier_score, expected_calibration_error, r
 points = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), min_size=1, max_size=40)
 
 
-def test_reliability_ece_and_brier_by_hand() -> None:
+def test_hand_calculation_gives_reliability_ece_and_brier() -> None:
     # Bins (0, 0.5] and (0.5, 1]. 0, 0.4 and the border 0.5 are in the first: mean 0.3, one of three positive.
     low, high = reliability_curve([0.0, 0.4, 0.5, 0.9], [0, 1, 0, 1], bins=2)
     assert low[:5] == pytest.approx((0, 0.5, 3, 0.3, 1 / 3))

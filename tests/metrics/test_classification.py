@@ -40,7 +40,7 @@ labels = st.lists(st.tuples(categories, categories), min_size=1, max_size=30)
         ([-math.inf, math.inf], [False, True]),
     ],
 )
-def test_median_split(values: list[float], high: list[bool]) -> None:
+def test_median_split_marks_values_above_the_median(values: list[float], high: list[bool]) -> None:
     assert (values > lower_median(values)).tolist() == high
 
 
@@ -88,7 +88,7 @@ GOLD = ["yes", "yes", "yes", "no", "neutral"]
 PREDICTED = ["yes", "yes", "no", "no", "yes"]
 
 
-def test_label_scores_by_hand() -> None:
+def test_hand_calculation_gives_label_scores() -> None:
     # 3 of 5 right. yes: 2 hits, true 3, predicted 3: 4/6. no: 1 hit, true 1, predicted 2: 2/3. neutral: 0.
     scores = label_scores(GOLD, PREDICTED)
     assert scores.exact_match == scores.f1_micro == pytest.approx(3 / 5)
@@ -119,7 +119,7 @@ def test_f1_left_out_is_the_f1_of_the_other_clusters(pairs: list[tuple[str, str]
             assert math.isnan(macro)
 
 
-def test_commonest_label_and_its_f1_by_hand() -> None:
+def test_hand_calculation_gives_commonest_label_and_its_f1() -> None:
     assert commonest(["no", "yes", "yes"]) == "yes"
     assert commonest(["b", "a"]) == "a"
     # Three of five are yes: F1 = 2 * 3 / (3 + 5), the others 0.

@@ -34,7 +34,7 @@ def test_the_printed_cv_counts_the_total_as_an_origin(
     assert origins > printed / 100 + 0.009
 
 
-def test_variation_by_hand() -> None:
+def test_hand_calculation_gives_variation() -> None:
     # 1, 2, 3: sd 1, mean 2. One of four: sd 1/2, mean 1/4: the largest value, sqrt(4).
     assert coefficient_of_variation([1, 2, 3]) == pytest.approx(0.5)
     assert coefficient_of_variation([0, 0, 1, 0]) == pytest.approx(2)
@@ -92,7 +92,7 @@ def test_paired_test_refuses_nan_and_no_pairs() -> None:
 # --- correction
 
 
-def test_holm_by_hand() -> None:
+def test_hand_calculation_gives_holm() -> None:
     # Sorted 0.01, 0.02, 0.03, 0.5 times 4, 3, 2, 1: 0.04, 0.06, 0.06, 0.5.
     assert holm([0.03, 0.5, 0.01, 0.02]) == pytest.approx([0.06, 0.5, 0.04, 0.06])
     # The third product, 0.02 * 2, is below the second, 0.0199 * 3: steps never go down.
@@ -109,7 +109,7 @@ def test_holm_refuses_values_outside_0_and_1(p_value: float) -> None:
 # --- two prompts of the same items
 
 
-def test_mcnemar_by_hand() -> None:
+def test_hand_calculation_gives_mcnemar() -> None:
     # First alone right on five, second on one: of 2^6 outcomes 1 + 6 are as lopsided to each side: 14/64.
     first = np.array([True] * 5 + [False] + [True, False])
     second = np.array([False] * 5 + [True] + [True, False])
@@ -128,13 +128,13 @@ def test_mcnemar_equals_statsmodels(pairs: list[tuple[bool, bool]]) -> None:
     assert mcnemar(second, first)[:3] == (result.only_second, result.only_first, result.p_value)
 
 
-def test_mcnemar_refuses_other_than_booleans_of_one_length() -> None:
+def test_mcnemar_needs_two_boolean_vectors_of_one_length() -> None:
     for broken in ([1, 0], [True], [[True, False]], [0.5, 1.0], ["yes", "no"]):
         with pytest.raises(ValueError, match="vectors of booleans of one length"):
             mcnemar(broken, [True, False])
 
 
-def test_spread_by_hand() -> None:
+def test_hand_calculation_gives_spread() -> None:
     # 1, 2, 3, 6: quartiles at 1.75 and 3.75; squared distances from 3: 4, 1, 0, 9.
     assert spread([3, 1, 6, 2]) == pytest.approx((2.5, 2.0, 14 / 3, 4))
     values = np.random.default_rng(0).random(25)

@@ -24,7 +24,7 @@ def test_rank_one_model_is_recovered() -> None:
     assert competence(np.outer(truth, truth)) == pytest.approx(truth)
 
 
-def test_countries_outside_the_largest_block_have_none() -> None:
+def test_countries_outside_the_largest_block_have_no_competence() -> None:
     similarity = np.kron(np.eye(2), np.ones((3, 3)))[:5, :5]  # blocks of 3 and 2
     assert competence(similarity) == pytest.approx([1, 1, 1, 0, 0], abs=1e-12)
 

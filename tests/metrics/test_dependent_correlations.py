@@ -23,7 +23,7 @@ X, Y, Z = [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5], [3, 1, 2, 6, 5, 4]
 
 
 def fisher(r: float, n: int) -> tuple[float, float]:
-    """Fisher's interval of Pearson's r, which the published example has."""
+    """Return Fisher's interval of Pearson's r, as in the published example."""
     half = 1.959964 / math.sqrt(n - 3)
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
@@ -35,14 +35,14 @@ def test_the_interval_equals_zous_example() -> None:
     assert ends == pytest.approx((-0.093, 0.517), abs=5e-4)
 
 
-def test_the_correlation_of_correlations_by_hand() -> None:
+def test_hand_calculation_gives_the_correlation_of_correlations() -> None:
     # (0.3 - 0.1) * (1 - 0.16 - 0.25 - 0.09) + 0.027 = 0.127; over 0.84 * 0.75 = 0.63: 0.2016.
     assert correlation_of_correlations(0.4, 0.5, 0.3) == pytest.approx(0.127 / 0.63)
     assert correlation_of_correlations(0.7, 0.7, 1) == pytest.approx(1), "the same number twice"
     assert correlation_of_correlations(0, 0, 0.6) == pytest.approx(0.6)
 
 
-def test_the_difference_and_its_swaps_by_hand() -> None:
+def test_hand_calculation_gives_the_difference_and_its_swaps() -> None:
     # Squared distances of ranks 2 and 4 + 1 + 1 + 4 + 0 + 4 = 14: rho 1 - 12 / 210 and 1 - 84 / 210.
     result = difference(X, Y, Z)
     assert result is not None
@@ -107,7 +107,7 @@ def test_perfect_correlations_have_finite_intervals(n: int) -> None:
     assert (result.p_value is None) == (n < 6)
 
 
-def test_points_for_a_correlation_by_hand() -> None:
+def test_hand_calculation_gives_points_for_a_correlation() -> None:
     # atanh 0.5 = 0.5493, root of 1.125 = 1.0607: (1.9600 + 0.8927) / 0.5493 = 5.193, squared 26.97, and 3.
     assert points_for_correlation(0.5, 20) == points_for_correlation(-0.5, 20) == 30
     assert points_for_correlation(0, 20) is None
@@ -117,8 +117,8 @@ def test_points_for_a_correlation_by_hand() -> None:
     assert points_for_correlation(1, 50) == 5, "no interval below five"
 
 
-def test_points_for_a_difference_by_hand() -> None:
-    # Nothing goes together but for a difference d: both spreads are about 1, their errors independent.
+def test_hand_calculation_gives_points_for_a_difference() -> None:
+    # The variables are uncorrelated except for a difference d; both spreads are about 1, errors independent.
     moved = np.array([3.0, -1, 2, 0, 1, -2, 2, -1])
     swaps = math.sqrt(8 * 24) / 4
     own = math.sqrt(2) * (1 - 0.01) * math.sqrt(1.005)
@@ -145,7 +145,7 @@ def draw(
 
 
 def true_difference(r: tuple[float, float, float]) -> float:
-    """Of Spearman's rho, from Pearson's r of normal numbers."""
+    """Return the true difference of Spearman's rho, from Pearson's r of normal numbers."""
     return 6 / math.pi * (math.asin(r[0] / 2) - math.asin(r[1] / 2))
 
 
@@ -185,7 +185,7 @@ def test_points_for_correlation_give_the_power_they_promise(r: float) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("r", APART)
 def test_points_for_difference_give_the_power_they_promise(r: tuple[float, float, float]) -> None:
-    """The points that a population of 5,000 needs are enough, and half of them are not many too few."""
+    """In samples of a population the computed number of points gives 80 % power, half of it at most 90 %."""
     many = [rankdata(side) for side in draw(np.random.default_rng(1), r, (1, 5000), False)[0].T]
     moved = (many[0] - many[0].mean()) * (many[1] - many[2])
     rhos = (float(spearmanr(many[a], many[b]).statistic) for a, b in ((0, 1), (0, 2), (1, 2)))
@@ -196,7 +196,7 @@ def test_points_for_difference_give_the_power_they_promise(r: tuple[float, float
 
 
 def test_intervals_of_the_single_correlations_are_those_of_agreement() -> None:
-    """The ends of both correlations are those that their rows show."""
+    """The ends equal those of the interval in each correlation's row."""
     result = difference(X, Y, Z)
     assert result is not None
     one, two = spearman_interval(result.first, 6), spearman_interval(result.second, 6)

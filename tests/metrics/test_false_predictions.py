@@ -34,7 +34,7 @@ def test_local_candidates_are_ingredients_of_other_dishes_of_the_origin() -> Non
     assert not local_candidates(RELEVANT, ["a", "b", "c", "d"]).any()
 
 
-def test_confusions_by_hand() -> None:
+def test_hand_calculation_gives_confusions() -> None:
     # Mapo tofu: coffee is foreign (coarse), rice is Chinese but not in it (fine). Fried rice: tofu is fine.
     # Croissant: coffee twice, in the other French dish: fine. Opera cake: rice twice and tofu, foreign.
     result = confusions(PREDICTED, RELEVANT, local_candidates(RELEVANT, ORIGINS))
@@ -43,7 +43,7 @@ def test_confusions_by_hand() -> None:
     assert result.n_fine.tolist() == [1, 1, 2, 0]
 
 
-def test_foreign_share_by_hand() -> None:
+def test_hand_calculation_gives_foreign_share() -> None:
     # Mapo tofu: wrong are rice, butter and coffee; the last two are foreign: 2/3. Fried rice alike (tofu is
     # local). Croissant: tofu, rice, chili foreign, coffee local: 3/4. Opera cake: 3 of 3.
     values, scored = foreign_share(RELEVANT, local_candidates(RELEVANT, ORIGINS))
@@ -53,7 +53,7 @@ def test_foreign_share_by_hand() -> None:
     assert (values.tolist(), scored.tolist()) == ([0.0], [False, True])
 
 
-def test_inconsistency_by_hand() -> None:
+def test_hand_calculation_gives_inconsistency() -> None:
     # Mapo tofu: {coffee} against {rice}: Jaccard 0. Fried rice errs under one template only: unscored.
     # Croissant: {coffee} both times: 1. Opera cake: {rice} against {tofu, rice}: 1/2.
     values, scored = inconsistency(PREDICTED, RELEVANT)

@@ -19,12 +19,12 @@ nan = math.nan
 
 
 def column(*values: float) -> FloatArray:
-    """One answer to each scenario."""
+    """Return one answer to each scenario."""
     return np.array(values, dtype=float)[:, None]
 
 
 def random_groups(seed: int, groups: int = 4, scenarios: int = 9, answers: int = 3) -> dict[str, FloatArray]:
-    """Groups that answer the same scenarios, with effects of scenario, group and both."""
+    """Return groups that answer the same scenarios, with effects of scenario, group and both."""
     rng = np.random.default_rng(seed)
     common = rng.standard_normal((scenarios, 1))
     return {
@@ -39,7 +39,7 @@ def random_groups(seed: int, groups: int = 4, scenarios: int = 9, answers: int =
 # --- all groups at once
 
 
-def test_anova_by_hand() -> None:
+def test_hand_calculation_gives_anova() -> None:
     # Means 2, 4 and 6 of three values each, in all 4. Between: 3 * (4 + 0 + 4) = 24 with 2 degrees of
     # freedom; within: 2 + 2 + 2 = 6 with 6. F = 12 / 1; eta squared 24 / 30; P(F(2, 6) >= 12) is
     # (1 + 2 * 12 / 6)^-3.
@@ -115,7 +115,7 @@ def test_groups_without_a_value_are_left_out() -> None:
         ({"a": column(1, 2), "b": column(nan, nan)}, "1 groups have values", (0, 1)),
         ({"a": column(1), "b": column(2)}, "no group has two values", (1, 0)),
         ({"a": column(1, 1), "b": column(2, 2)}, "do not vary within any group", (1, 2)),
-        # What rounding leaves of 0.3 is no spread.
+        # The rounding error of 0.3 does not count as a spread.
         ({"a": column(0.1 + 0.2, 0.3), "b": column(2, 2)}, "do not vary within any group", (1, 2)),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_missing_group_test_has_a_reason(
 # --- pairs
 
 
-def test_t_test_by_hand() -> None:
+def test_hand_calculation_gives_t_test() -> None:
     # Means 2 and 4, variances 1 and 1, three values each: t = -2 / sqrt(1 * 2 / 3), d = -2 / 1. With 4
     # degrees of freedom p = 1 - 1.5 s + 0.5 s^3 for s = |t| / sqrt(4 + t^2) = sqrt(6 / 10).
     (test,) = pair_tests({"a": column(1, 2, 3), "b": column(3, 4, 5)}, reproduce=True)
@@ -186,7 +186,7 @@ def test_untestable_pairs_have_a_reason_and_no_share_in_the_correction() -> None
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 def test_mixed_and_paired_tests_keep_the_level_where_anova_and_student_do_not(seed: int) -> None:
-    """Equal groups of which one varies more from scenario to scenario: Student and ANOVA are fooled."""
+    """Equal groups, one of which varies more between scenarios: Student's test and ANOVA reject too often."""
     rng, n, alarms = np.random.default_rng(seed), 300, np.zeros(4)
     for _ in range(n):
         common = rng.standard_normal((12, 1))

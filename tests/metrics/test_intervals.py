@@ -1,4 +1,4 @@
-"""Intervals by hand and against scipy and statsmodels, what they hold, and where there is none."""
+"""Intervals by hand and against scipy and statsmodels, their coverage, and the cases without an interval."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def covered(
     truth: float,
     n: int = 1000,
 ) -> float:
-    """Share of samples whose interval holds the truth, of those that have one."""
+    """Return the share of intervals that hold the truth, among samples with an interval."""
     rng = np.random.default_rng(0)
     known = [ends for ends in (interval(draw(rng)) for _ in range(n)) if ends is not None]
     return float(np.mean([low <= truth <= high for low, high in known]))
@@ -96,7 +96,7 @@ def test_uneven_clusters_have_fewer_degrees_of_freedom() -> None:
 
 @pytest.mark.parametrize("sizes", [[1] * 7, [30, 5, 5, 5, 5, 5], [1, 2], list(range(1, 60))])
 def test_degrees_of_freedom_are_those_of_the_terms_covariance(sizes: list[int]) -> None:
-    """The matrix M whose trace squared over the trace of its square they are, written out."""
+    """Compares with tr(M)^2 / tr(M^2), with the matrix M written out."""
     share = np.array(sizes) / sum(sizes)
     centred = (np.diag(share) - np.outer(share, share)) / np.sqrt(1 - share)[:, None]
     of_terms = centred @ centred.T
@@ -145,7 +145,7 @@ def test_no_interval_below_five_clusters_or_of_equal_values() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 12])
 def test_counts_that_are_all_zero_have_no_interval(n: int) -> None:
-    """They lie on a bound whose other side is open: no share to stretch."""
+    """All counts lie on the lower bound, and the range has no upper bound."""
     assert mean_interval(np.zeros(n), bounds=(0.0, math.inf)) is None
 
 
@@ -178,7 +178,7 @@ def test_jackknife_intervals_stay_within_bounds() -> None:
     assert -1 < low < 0.94 < high < 1
     low, high = jackknife_interval(0.94, rest, POSITIVE) or (0.0, 0.0)
     assert 0 < low < 0.94 < high
-    # On a bound there is no scale.
+    # A value on a bound cannot be scaled.
     assert jackknife_interval(1.0, [1.0] * 6, SHARE) == pytest.approx((0.025 ** (1 / 6), 1.0))
 
 
@@ -242,7 +242,7 @@ def test_half_sample_intervals_stay_within_bounds_and_need_values() -> None:
 # --- flags
 
 
-def test_sign_flips_by_hand() -> None:
+def test_hand_calculation_gives_sign_flips() -> None:
     # Of the 8 sums -+1 -+2 -+3 those of at least 4 are 6 and 4.
     assert sign_flip_p([1.0, 2.0, -3.0]) == pytest.approx(5 / 8)
     assert sign_flip_p([-1.0, 2.0, 3.0]) == pytest.approx(2 / 8)

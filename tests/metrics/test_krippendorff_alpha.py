@@ -34,7 +34,7 @@ ratings = st.lists(
 
 
 def by_definition(table: list[list[float]], level: Level) -> float | None:
-    """1 - D_o / D_e over ordered pairs, as the paper writes it."""
+    """Return 1 - D_o / D_e over ordered pairs, as the paper writes it."""
     units = [[x for x in unit if not math.isnan(x)] for unit in table]
     units = [unit for unit in units if len(unit) > 1]
     everything = [x for unit in units for x in unit]
@@ -53,7 +53,7 @@ def by_definition(table: list[list[float]], level: Level) -> float | None:
     return 1 - (n - 1) * observed / expected if expected else None
 
 
-def test_alpha_by_hand() -> None:
+def test_hand_calculation_gives_alpha() -> None:
     # Three units, two raters: 0 0, 1 1, 0 1. Of n = 6 ratings three are 0 and three are 1. Unequal ordered
     # pairs: 2 within units, 2 * 3 * 3 = 18 overall. Alpha = 1 - 5 * 2 / 18 = 4/9, at every level: there is
     # only one kind of disagreement.
@@ -71,7 +71,7 @@ def test_alpha_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_krippendorffs_own_example(level: Level, printed: float) -> None:
+def test_alpha_equals_krippendorffs_own_example(level: Level, printed: float) -> None:
     assert krippendorff_alpha(KRIPPENDORFF, level) == pytest.approx(printed, abs=5e-4)
 
 

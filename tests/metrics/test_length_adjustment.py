@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tasks.metrics.length_adjustment import adjust_for_length
 
 
-def test_a_score_of_length_alone_becomes_constant() -> None:
+def test_a_score_that_depends_only_on_length_becomes_constant() -> None:
     lengths = [0, 5, 30, 200]
     result = adjust_for_length([0.1 * math.log(1 + n) for n in lengths], lengths)
     assert result.slope == pytest.approx(0.1)
@@ -57,7 +57,7 @@ def test_equal_lengths_do_not_change_scores() -> None:
     result = adjust_for_length([0.1, 0.7, 0.4], [12, 12, 12])
     assert result.slope is None
     assert result.adjusted == pytest.approx([0.1, 0.7, 0.4])
-    # Lengths that differ between groups only say nothing within them.
+    # Lengths that differ only between groups give no slope within them.
     assert adjust_for_length([0.1, 0.7, 0.4], [9, 9, 12], groups=["a", "a", "b"]).slope is None
 
 

@@ -71,7 +71,7 @@ def test_shuffling_keeps_every_row_and_does_not_change_the_input() -> None:
 # --- the list itself
 
 
-def test_list_frequency_by_hand() -> None:
+def test_hand_calculation_gives_list_frequency() -> None:
     membership = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]], dtype=bool)
     # frequency = 1/3, 2/3, 0. Country 0: 4/3, 5/3, 0 over 3. Country 1: 1/3, 5/3, 0 over 2. Country 2 has no
     # items of its own: 1/3, 2/3, 0 over 1.
@@ -93,7 +93,7 @@ def test_list_frequency_refuses_wrong_shapes() -> None:
 # --- reference mass
 
 
-def test_reference_mass_by_hand() -> None:
+def test_hand_calculation_gives_reference_mass() -> None:
     h = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.2, 0.6, 0.2]])
     membership = np.array([[1, 1, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
     values, scored = reference_mass(h, membership)

@@ -21,7 +21,7 @@ NOTHING = Difference(0.0, None, 1.0, None)
 
 
 def symmetric(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two vectors whose differences have no skewness, so that nothing but the t test is left."""
+    """Return two vectors whose differences have no skewness, so that the test equals the t test."""
     half = default_rng(n).normal(0, 1, n // 2)
     return np.concatenate([half, -half]) + 0.4, np.zeros(2 * (n // 2))
 
@@ -45,7 +45,7 @@ def test_clusters_of_one_size_give_the_t_test_of_their_means() -> None:
 
 
 def test_clusters_of_several_sizes_give_the_cluster_robust_variance_of_statsmodels() -> None:
-    """With very many clusters CR2 is what others call CR0 or CR1."""
+    """With very many clusters CR2 equals CR0 and CR1."""
     rng = default_rng(2)
     sizes = rng.integers(1, 6, 4000)
     clusters = np.repeat(np.arange(4000), sizes)
@@ -76,7 +76,7 @@ def test_skewed_differences_have_the_p_of_the_t_test_and_a_longer_side(sign: flo
     assert ours.p_value == pytest.approx(theirs.pvalue)
     assert min(plain) == pytest.approx(low)
     assert high > max(plain) * 1.05
-    # Moved so that the test just rejects, and then just does not.
+    # Shifted so that the test just rejects, then just does not.
     for beyond, end in ((1.01, 0.0), (0.99, high - 0.99 * max(plain))):
         moved = mean_difference(points - sign * beyond * max(plain), np.zeros(20))
         assert ((moved.p_value or 1) < 0.05) == (beyond > 1)
@@ -108,8 +108,8 @@ def test_half_samples_of_means_are_near_the_t_test() -> None:
 
 
 def test_correlations_are_compared_on_fishers_scale() -> None:
-    """Halves of one are 0.5 and 0.7, of the other 0.9 throughout: a t test of 0.5 (ln(1 + x) - ln(1 - x)),
-    x being 0.98 times the correlation. The interval leaves 0 out where that test rejects."""
+    """The first correlation's half-samples are 0.5 and 0.7, the second's always 0.9. The t test compares
+    0.5 (ln(1 + x) - ln(1 - x)), x being 0.98 times the correlation. The interval excludes 0 if it rejects."""
     first, second = np.tile([0.5, 0.7], 50), np.full(100, 0.9)
     ours = half_sample_difference((0.6, 0.9), first, second, 12, is_correlation=True)
     z = [0.5 * (np.log1p(0.98 * r) - np.log1p(-0.98 * r)) for r in (0.5, 0.6, 0.7, 0.9)]
@@ -135,7 +135,7 @@ def test_equal_correlations_have_the_interval_of_nearly_equal_ones() -> None:
 
 
 def test_a_jump_in_few_half_samples_is_not_significant() -> None:
-    """Two models are equal except for one in ten half-samples. By their spread alone t would be 3.3."""
+    """Two models are equal in nine of ten half-samples. By the half-samples' spread alone t would be 3.3."""
     one, other = np.array([0.6] * 10), np.array([0.5] + [0.6] * 9)
     ours = half_sample_difference((0.6, 0.5), np.tile(one, 10), np.tile(other, 10), 40)
     assert ours.p_value == pytest.approx(2 * t.sf(1, 39))
@@ -147,8 +147,8 @@ def test_a_jump_in_few_half_samples_is_not_significant() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("noise", [0.03, 0.1, 0.3])
 def test_rank_changes_of_a_remeasured_model_keep_the_level(noise: float) -> None:
-    """Ranks of nine domains' means over 40 countries; noise: of a measurement, where countries spread by 1.
-    By the spread of half-samples alone 0.08 to 0.09 of the two smaller ones are rejected."""
+    """Ranks of nine domains' means over 40 countries; noise: standard deviation of a measurement, relative
+    to countries'. By the half-samples' spread alone, 0.08 to 0.09 are rejected for the two smaller values."""
     rng, domains, rejected = default_rng(0), np.arange(9), 0
     kept = [np.arange(40), *half_samples(40, 100, 0)]
     for _ in range(400):
@@ -177,8 +177,8 @@ def test_few_or_constant_differences_have_no_interval() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n", [12, 40])
-def test_level_and_coverage(n: int) -> None:
-    """Of 600 samples: 5 % within [3, 7] %, give or take what 600 can tell (0.9 %)."""
+def test_level_and_coverage_are_nominal(n: int) -> None:
+    """In 600 samples the share is within [3, 7] %: 5 % with a standard error of 0.9 %."""
     rng = default_rng(n)
     groups = jackknife_groups(n, 0)
     rejected = np.zeros(3)

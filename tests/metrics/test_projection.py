@@ -23,7 +23,7 @@ def plain_score(text: np.ndarray, high: np.ndarray, low: np.ndarray) -> float:
     return min(2.0, max(-2.0, 2 * math.tanh(r)))
 
 
-def test_score_by_hand() -> None:
+def test_hand_calculation_gives_score() -> None:
     # Text (3, 4): cosine 0.6 to the high pole, 0.8 to the low one. r = -0.2 / 1.4 = -1/7.
     assert project([[3, 4]], [EAST], [NORTH]).tolist() == pytest.approx([2 * math.tanh(-1 / 7)])
     # A text on the high pole: r = (1 - 0) / (1 + 0) = 1, the most that poles at right angles allow.
@@ -37,7 +37,7 @@ def test_a_text_unrelated_to_both_poles_scores_0() -> None:
     # h = -1, l = -0.6: the sum is negative. Then h = 1, l = -1: it is 0.
     assert project([[-1, 0]], [EAST], [[0.6, 0.8]]).tolist() == [0.0]
     assert project([EAST], [EAST], [[-1, 0]]).tolist() == [0.0]
-    # At right angles to all: what rounding leaves of h + l is not divided by.
+    # A text at right angles to all poles: h + l is only rounding error, so it is not a divisor.
     third = math.pi / 3
     ring = [[math.cos(k * third), math.sin(k * third)] for k in range(6)]
     assert np.abs(project(np.random.default_rng(0).standard_normal((50, 2)), ring, ring[::-1])).max() == 0

@@ -30,7 +30,7 @@ def rankings(draw: st.DrawFn, max_size: int = 12) -> tuple[list[float], list[boo
 
 
 def strict_ap(order: tuple[int, ...] | list[int], relevant: list[bool]) -> float:
-    """Equation 4 as it is printed, for candidates in this order."""
+    """Return equation 4 as printed, for candidates in this order."""
     hits, total = 0, 0.0
     for rank, candidate in enumerate(order, start=1):
         if relevant[candidate]:
@@ -40,7 +40,7 @@ def strict_ap(order: tuple[int, ...] | list[int], relevant: list[bool]) -> float
 
 
 def ap_over_all_orders(scores: list[float], relevant: list[bool]) -> float:
-    """Mean of `strict_ap` over every order that the scores allow."""
+    """Return mean of `strict_ap` over every order that the scores allow."""
     groups = [[i for i, s in enumerate(scores) if s == value] for value in sorted(set(scores), reverse=True)]
     orders = product(*(permutations(group) for group in groups))
     return float(np.mean([strict_ap([i for part in order for i in part], relevant) for order in orders]))
@@ -49,16 +49,16 @@ def ap_over_all_orders(scores: list[float], relevant: list[bool]) -> float:
 # --- average precision
 
 
-def test_average_precision_by_hand() -> None:
+def test_hand_calculation_gives_average_precision() -> None:
     # Relevant at ranks 1, 3 and 5 of 5: (1/1 + 2/3 + 3/5) / 3 = 0.7556.
     assert average_precision([5, 4, 3, 2, 1], [1, 0, 1, 0, 1]) == pytest.approx((1 + 2 / 3 + 3 / 5) / 3)
-    # Equation 4 divides by the two ingredients there are, however late the second comes: (1 + 2/5) / 2.
+    # Equation 4 divides by both ingredients, however late the second is ranked: (1 + 2/5) / 2.
     assert average_precision([5, 4, 3, 2, 1], [1, 0, 0, 0, 1]) == pytest.approx(0.7)
     assert average_precision([1, 2, 3], [0, 1, 1]) == 1.0
     assert average_precision([3, 2, 1], [0, 0, 1]) == pytest.approx(1 / 3)
 
 
-def test_average_precision_of_ties_by_hand() -> None:
+def test_hand_calculation_gives_average_precision_of_ties() -> None:
     # One leads; then a relevant and an irrelevant one are tied at ranks 2 and 3. Relevant second: 1/2; third:
     # 1/3. Mean 5/12.
     assert average_precision([9, 4, 4], [0, 1, 0]) == pytest.approx(5 / 12)
@@ -191,11 +191,11 @@ def test_frequency_scores_count_other_dishes() -> None:
 
 
 def test_frequency_scores_within_groups_count_other_dishes_of_the_group() -> None:
-    # Each group has two dishes: what counts is what is in the other one.
+    # Each group has two dishes, so the counts are the other dish's ingredients.
     assert frequency_scores(KITCHENS, ORIGINS).tolist() == [KITCHENS[i] for i in (1, 0, 3, 2)]
     alone = frequency_scores(KITCHENS[:1], ["JP"])
     assert alone.tolist() == [[0, 0, 0, 0]]
-    # So a dish alone scores what a random ranking scores; with the leak it scores 1.
+    # So a group's only dish scores like a random ranking; if it counted itself, it would score 1.
     assert average_precision(alone, KITCHENS[:1]) == pytest.approx(expected_average_precision([2], 4))
     assert average_precision(frequency_scores(KITCHENS[:1], leave_one_out=False), KITCHENS[:1]) == [1.0]
 

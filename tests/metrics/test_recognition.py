@@ -31,12 +31,12 @@ def recognised(
 
 
 def varied(culture: int, scenario: int, draw: random.Random) -> list[str]:
-    """Any words, and those that the dilemma calls for."""
+    """Return random words, and words of the scenario."""
     return [f"w{draw.randrange(60)}" for _ in range(15)] + [f"of-scenario-{scenario}"] * 2
 
 
 def cliches(share: float) -> Words:
-    """A share of the words are one of five set words of the culture."""
+    """Return texts in which a share of the words are drawn from five fixed words of the culture."""
 
     def say(culture: int, scenario: int, draw: random.Random) -> list[str]:
         words = varied(culture, scenario, draw)
@@ -45,17 +45,17 @@ def cliches(share: float) -> Words:
     return say
 
 
-def test_recognition_and_variety_by_hand() -> None:
-    # Two cultures, five scenarios; each answer is its culture's own word and its scenario's. Of 10 answers 5
-    # have a culture's word, weight log 2 = a, and 2 a scenario's, log 5 = b. Answers of a culture share the
-    # first alone: cosine a^2 / (a^2 + b^2). Of two cultures in two scenarios they share none.
+def test_hand_calculation_gives_recognition_and_variety() -> None:
+    # Two cultures, five scenarios; an answer is a word of its culture and a word of its scenario. A culture's
+    # word is in 5 of 10 answers, weight log 2 = a; a scenario's is in 2, weight log 5 = b. Answers of one
+    # culture share only its word: cosine a^2 / (a^2 + b^2). Others in two scenarios share no word.
     result = recognised(lambda c, s, _: [f"culture {c}", f"scenario {s}"], 2, 5)
     a, b = math.log(2), math.log(5)
     assert result.value.tolist() == [1.0, 1.0, 1.0]
     assert result.variety.tolist() == pytest.approx([1 - a**2 / (a**2 + b**2)] * 3)
     assert result.between.tolist() == pytest.approx([1.0] * 3)
     assert (result.cultures.tolist(), result.n.tolist()) == ([0, 1], [5, 5])
-    # All right in five scenarios is no certainty.
+    # Recognising all in five scenarios still leaves a wide interval.
     overall = result.intervals[0]
     assert overall is not None
     assert overall[0] < 0.5
@@ -66,7 +66,7 @@ def test_equal_answers_have_recognition_0() -> None:
     result = recognised(lambda c, s, _: ["always", f"scenario {s}"], 3, 6)
     assert result.value.tolist() == pytest.approx([0.0] * 4)
     assert result.p_value == 1.0
-    # Words that all answers have weigh nothing, and without any other there is nothing to tell.
+    # Words in all answers have weight 0, so without other words no culture can be recognised.
     assert recognised(lambda c, s, _: ["always"], 3, 6).value.tolist() == pytest.approx([0.0] * 4)
     assert recognised(lambda c, s, _: [], 3, 6).variety.tolist() == [1.0] * 4
 
@@ -102,7 +102,7 @@ def test_words_of_one_scenario_do_not_raise_recognition() -> None:
 
 
 def test_recognition_of_unrelated_answers_keeps_level_and_coverage() -> None:
-    """Repeated answers of a persona to a scenario are alike, but unrelated to those to other scenarios."""
+    """A persona's repeated answers to a scenario are similar, but unrelated to those to other scenarios."""
 
     def alike(culture: int, scenario: int, draw: random.Random) -> list[str]:
         if draw.random() < 0.5:

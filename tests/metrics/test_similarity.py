@@ -22,7 +22,7 @@ ROOT_HALF = math.sqrt(0.5)
 
 
 def plain_word_similarity(vectors: np.ndarray, predicted: list[int], reference: list[int]) -> float | None:
-    """Equations 6 and 7 in loops; None where nothing can be scored."""
+    """Return equations 6 and 7, computed in loops; None if nothing can be scored."""
 
     def cosine(a: np.ndarray, b: np.ndarray) -> float | None:
         size = float(np.sqrt((a * a).sum() * (b * b).sum()))

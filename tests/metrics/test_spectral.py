@@ -1,4 +1,4 @@
-"""Golden numbers with their arithmetic, a second implementation, and what the spectrum must not depend on."""
+"""Golden numbers with their arithmetic, a second implementation, and invariances of the spectrum."""
 
 import math
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def er_and_sr(h: FloatArray) -> tuple[float, float]:
 
 
 def blocks(*sizes: int) -> FloatArray:
-    """Identical rows within a block, no item in common between blocks."""
+    """Return identical rows within a block, no item in common between blocks."""
     return np.repeat(np.eye(len(sizes)), sizes, axis=0)
 
 
@@ -43,7 +43,7 @@ def test_unrelated_countries_have_full_rank_and_no_gap(n: int) -> None:
     assert er_and_sr(np.eye(n)) == pytest.approx((n, 1), rel=1e-14)
 
 
-def test_three_countries_sharing_one_item_pairwise() -> None:
+def test_spectrum_of_three_countries_sharing_one_item_pairwise_is_golden() -> None:
     h = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
     # Every cosine is 0.25 / (sqrt(.5) * sqrt(.5)) = 1/2, so A = I/2 + J/2 with eigenvalues 1/2 + 3/2, 1/2,
     # 1/2. Shares 2/3, 1/6, 1/6: ER = exp(2/3 log 3/2 + 2 * 1/6 log 6) = 1.5^(2/3) * 6^(1/3). SR = 2 / (1/2).
@@ -105,7 +105,7 @@ def test_similarity_spectrum_and_rank_agree_with_scipy(t: int) -> None:
 
 # --- what the numbers must not depend on
 
-# Counts rather than arbitrary floats: many ties, zeros and equal rows, which is where such code breaks.
+# Counts instead of arbitrary floats, because such code breaks on ties, zeros and equal rows.
 tables = arrays(
     np.float64, st.tuples(st.integers(2, 7), st.integers(1, 9)), elements=st.integers(0, 4).map(float)
 ).filter(lambda h: bool(h.any(axis=1).all()))
@@ -212,7 +212,7 @@ def test_wrong_shapes_and_spectra_are_refused() -> None:
 # --- distributions of items
 
 
-def test_softmax_by_hand() -> None:
+def test_hand_calculation_gives_softmax() -> None:
     # exp(log 1), exp(log 3) -> 1/4, 3/4; a common factor (log 100) cancels; -inf is exactly 0.
     rows = softmax([np.log([1, 3]) + np.log(100), [-np.inf, -5000.0]])
     assert rows[0] == pytest.approx([0.25, 0.75])
@@ -232,12 +232,12 @@ def test_softmax_refuses_a_wrong_row_with_its_country(row: list[float]) -> None:
 
 
 def test_normalise_divides_log_probabilities_by_tokens() -> None:
-    # Sums of -6 over 3 tokens and -8 over 2: -2 and -4 a token, which turns no order round but the gap.
+    # Sums of -6 over 3 tokens and -8 over 2: -2 and -4 per token; the order stays, the gap changes.
     assert normalise([[-6.0, -8.0], [-np.inf, -1.0]], [3, 2]).tolist() == [[-2.0, -4.0], [-np.inf, -0.5]]
 
 
 def test_normalise_refuses_zero_and_missing_lengths() -> None:
     with pytest.raises(ValueError, match="column 1 has length 0"):
         normalise([[-6.0, -8.0]], [3, 0])
-    with pytest.raises(ValueError, match="2 items need as many lengths"):
+    with pytest.raises(ValueError, match="give one length for each of 2 items"):
         normalise([[-6.0, -8.0]], [3])

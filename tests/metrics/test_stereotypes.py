@@ -19,7 +19,7 @@ def found_phrases(text: str, phrases: list[str], rule: Rule = "words") -> int:
     return score(text, phrases, rule).n_phrases
 
 
-def test_score_by_hand() -> None:
+def test_hand_calculation_gives_score() -> None:
     # 2 phrases in 50 words: density 4 per 100 words, 10 - 20 * 4 < 0. 1 in 400 words: density 0.25, score 5.
     words = ["word"] * 48
     assert score(" ".join(["always", *words, "always"]), ["always"]) == (0.0, 4.0, 2, 50)
@@ -60,7 +60,7 @@ def test_the_longest_phrase_wins_and_words_are_used_once() -> None:
 
 
 def test_curly_and_closing_apostrophes_are_read() -> None:
-    # A curly one is a straight one; at the end of a word it closes a quotation.
+    # A curly apostrophe counts as a straight one; at the end of a word it closes a quotation.
     assert found_phrases("C’est dans notre sang", ["c'est dans notre sang"]) == 1
     assert found_phrases("they said 'always' and 'never'", ["always", "never"]) == 2
     assert found_phrases("women's rights", ["women"]) == 0
@@ -99,7 +99,7 @@ def test_scores_are_in_range_and_independent_of_other_texts(texts: list[str], ru
 def test_the_substring_rule_counts_words_between_spaces() -> None:
     # "typical" is in "atypical": 1 phrase in 4 words, density 25.
     assert score("work-life is atypical here", ["typical"], "substring") == (0.0, 25.0, 1, 4)
-    # A phrase listed twice, in another case, is one.
+    # A phrase that is listed twice, in different case, counts once.
     assert found_phrases("Always", ["always", "ALWAYS"], "substring") == 1
     assert found_phrases("これはいつもそうだ", ["いつも"], "substring") == 1
 

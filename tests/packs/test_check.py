@@ -192,7 +192,7 @@ def test_hostile_toml_is_one_fault_of_its_file(folder: PackFolder, kind: str, fi
     ],
 )
 def test_the_line_of_a_field_in_a_toml_file_is_found(field: str, line: int | None) -> None:
-    """A missing field has the line of its table; a line of a text is no field."""
+    """A missing field has the line of its table; a similar line within a text is not a field."""
     text = '''by = "letter"
 prompt = """
 x = 1

@@ -82,7 +82,7 @@ TABLES_THAT_STAY = {
 
 
 class Sent(NamedTuple):
-    """All that a study sends, as one text, and its config_hash."""
+    """Everything that a study sends, as one text, and its config_hash."""
 
     text: str
     hash: str
@@ -90,7 +90,7 @@ class Sent(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _home(warehouse: object) -> None:
-    """A new warehouse with what is shipped."""
+    """Use a new warehouse with the shipped data."""
 
 
 def shape(name: str) -> Shape:
@@ -100,7 +100,7 @@ def shape(name: str) -> Shape:
 
 
 def study(name: str, prompts: Mapping[str, str], tables: Mapping[str, Any], style: str = "direct") -> Any:
-    """The study of a few items, with the texts of a pack."""
+    """Return the study of a few items, with the texts of a pack."""
     own = evaluation(name)
     knobs = dict(KNOBS[name]) | ({"judge_style": style} if name in JUDGED else {})
     if name == "culturall":
@@ -112,7 +112,7 @@ def study(name: str, prompts: Mapping[str, str], tables: Mapping[str, Any], styl
 
 
 def documents(tables: Mapping[str, Any]) -> str:
-    """A folder of documents, in which passages about items are found."""
+    """Return a folder of documents, in which passages about items are found."""
     folder = Path(os.environ["CULTURESCOPE_HOME"]) / "documents"
     folder.mkdir(exist_ok=True)
     for row in tables["culturall_item"]:
@@ -121,12 +121,12 @@ def documents(tables: Mapping[str, Any]) -> str:
 
 
 def shipped(name: str) -> Mapping[str, Any]:
-    """The rows that the evaluation reads."""
+    """Return the rows that the evaluation reads."""
     return tables_of(evaluation(name), params(name).model_validate({"models": ["m"]}))
 
 
 def texts_of(name: str, of: Any) -> Iterator[str]:
-    """Every text of a study that a candidate, a judge, a simulated user or an embedder is sent."""
+    """Yield every text of a study that a candidate, a judge, a simulated user or an embedder is sent."""
     for prompt in _prompts(name, of):
         yield from (str(message["content"]) for message in prompt.conversation)
     if name == "explication":
@@ -169,7 +169,7 @@ def _flat(text: str) -> str:
 
 
 def own_text(wording: Wording) -> str:
-    """A template of a pack: its own words, and the fields that it must use."""
+    """Return a template of a pack: its own words, and the fields that it must use."""
     fields = " ".join(f"{{{{ {name} }}}}" for name in wording.needs)
     return wording.checked(f"Brought {wording.name}. {fields}".strip())
 
@@ -196,7 +196,7 @@ def _pieces_of(path: Path, n_words: int) -> Iterator[str]:
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:
-    """The texts in a program, without those that describe it."""
+    """Yield the texts in a program, without those that describe it."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
@@ -213,7 +213,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 @cache
 def files_of_texts(name: str) -> frozenset[Path]:
-    """Templates, rubrics, forms and word lists that lie in the evaluation's folder."""
+    """Return templates, rubrics, forms and word lists that lie in the evaluation's folder."""
     folder = TASKS / "evaluations" / name
     return frozenset(
         path
@@ -249,7 +249,7 @@ def test_a_pack_of_every_text_leaves_no_shipped_text(name: str, style: str) -> N
 
 
 def _leaves_of_rows(name: str, tables: Mapping[str, Any]) -> Iterator[str]:
-    """Texts of tables and tasks, which files of a pack replace."""
+    """Yield texts of tables and tasks, which files of a pack replace."""
     for path in files_of_texts(name):
         if path.parent.name == "tasks":
             yield from _leaves(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -261,7 +261,7 @@ def _leaves_of_rows(name: str, tables: Mapping[str, Any]) -> Iterator[str]:
 @pytest.mark.nets(1)
 @pytest.mark.parametrize("name", SIX)
 def test_every_text_of_a_pack_is_sent_and_changes_the_configuration(name: str) -> None:
-    """One by one: the text of a pack is in what is sent, and the configuration is another."""
+    """Each text of a pack by itself is in the sent text and gives another configuration."""
     tables = shipped(name)
     bare = sent(name, {}, tables, "reasoned")
     hashes = {bare.hash}
@@ -285,7 +285,7 @@ def test_every_table_is_replaceable_or_listed_with_a_reason(name: str) -> None:
 
 
 def test_every_file_of_texts_is_sent_or_listed_as_never_sent() -> None:
-    """Long pieces alone: a question of a task may have the words by which a program knows it."""
+    """Only long pieces are compared, since a task's question may contain the words that identify it."""
     never = {TASKS / "evaluations" / path for path in NEVER_SENT}
     assert all(path.is_file() for path in never)
     for name in SIX:

@@ -29,7 +29,7 @@ DATASET = "owner/norms"
 
 
 def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
-    """A workbook of one sheet, all cells texts."""
+    """Write a workbook of one sheet whose cells are all texts."""
     cell = '<c t="inlineStr"><is><t>{}</t></is></c>'
     lines = ["".join(cell.format(escape(text)) for text in row) for row in rows]
     data = "".join(f"<row>{line}</row>" for line in lines)
@@ -53,7 +53,7 @@ def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
 
 
 def written(folder: Path, suffix: str) -> Path:
-    """ROWS in the format of the suffix."""
+    """Return ROWS in the format of the suffix."""
     path, frame = folder / f"rows{suffix}", pl.DataFrame(ROWS)
     match suffix:
         case ".json":
@@ -122,7 +122,7 @@ def test_broken_and_hostile_files_are_one_error_with_the_line(name: str, tmp_pat
 
 
 def xml_bomb(path: Path) -> None:
-    """A workbook whose entities name files and unfold by ten, nine times over."""
+    """Write a workbook with entities that name files, and entities that expand tenfold nine times."""
     write_xlsx(path, [["a"], ["&lol9; &file;"]])
     unfolding = "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1};" * 10}">' for n in range(2, 10))
     head = f'<!DOCTYPE x [<!ENTITY lol1 "lol"><!ENTITY file SYSTEM "file:///etc/passwd">{unfolding}]>'
@@ -155,7 +155,7 @@ def test_a_workbook_of_too_many_bytes_is_refused(tmp_path: Path, monkeypatch: py
 
 
 def lying_bomb(path: Path) -> None:
-    """A workbook whose sheet has 16 MiB and says that it has 1,000 bytes."""
+    """Write a workbook whose sheet has 16 MiB but declares 1,000 bytes."""
     write_xlsx(path, [["a"], ["b"]])
     with ZipFile(path) as book:
         parts = {entry: book.read(entry) for entry in book.namelist()}
@@ -272,6 +272,6 @@ def test_a_dataset_is_read_from_the_hub_and_then_from_its_cache(hub: str, tmp_pa
 def test_a_file_beyond_the_size_limit_is_refused(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"results.{ending}"
     with path.open("wb") as file:
-        file.truncate(published.LARGEST + 1)  # takes no room
+        file.truncate(published.LARGEST + 1)  # a sparse file
     with pytest.raises(BenchmarkError, match="larger than"):
         read_rows(path)

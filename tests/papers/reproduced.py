@@ -20,7 +20,7 @@ Embed = Callable[[str, Sequence[str]], Any]
 
 
 def printed(table: str, metric: str, model: str = "", text: str = "1.00", /, **parts: str) -> PrintedCell:
-    """A cell as if the paper printed it; names of parts have spaces for _."""
+    """Return a cell as if the paper printed it; names of parts have spaces for _."""
     named = {name.replace("_", " "): part for name, part in parts.items()}
     return PrintedCell(table, model, named, metric, text, None if text[:1] in "<>" else float(text))
 
@@ -33,7 +33,7 @@ def opened(
     embed: Embed = lambda *_: None,
     **options: Any,
 ) -> Numbers[Any, Any]:
-    """The numbers of the folder's files."""
+    """Return the numbers of the folder's files."""
     chosen = kind.options(**options)
     content, _ = kind.read(find_files(folder, kind.sources), chosen)
     (_, first), *_ = variants(kind.complete(content, chosen))
@@ -43,11 +43,11 @@ def opened(
 def numbers(
     kind: Reproduction[Any, Any], folder: Path, cells: Sequence[PrintedCell], *more: Any, **options: Any
 ) -> list[RecomputedCell]:
-    """The numbers of cells, which are all that the paper prints; further arguments: of ``opened``."""
+    """Return the numbers of cells, which are all that the paper prints; further arguments: of ``opened``."""
     return [*map(opened(kind, folder, cells, *more, **options).number, cells)]
 
 
 def further(kind: Reproduction[Any, Any], folder: Path, *more: Any) -> dict[tuple[str, ...], RecomputedCell]:
-    """(table, model, parts, metric) -> numbers that are not printed."""
+    """Return (table, model, parts, metric) -> numbers that the paper does not print."""
     rows = opened(kind, folder, (), *more).further()
     return {(c.table, c.model, *c.parts.values(), c.metric): number for c, number in rows}

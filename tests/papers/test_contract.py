@@ -1,4 +1,4 @@
-"""Printed digits against numbers, which files are found, and what is tried in which order."""
+"""Comparison of numbers with printed digits, the search for files, and the order of option choices."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_fewest_differences_are_tried_first() -> None:
 
 
 def test_a_cell_takes_the_first_variant_with_its_digits_else_the_first() -> None:
-    """Numbers by (times, rule); the last cell hangs on times alone: it is computed twice, not four times."""
+    """Numbers by (times, rule); the last cell depends only on times, so it is computed twice."""
     known: dict[str, dict[tuple[int, str], float]] = {
         "1.0": {(1, "a"): 1.04, (1, "b"): 1.0, (3, "a"): 1.0},
         "2.0": {(1, "a"): 2.5, (1, "b"): 2.6, (3, "a"): 2.04},
@@ -109,7 +109,7 @@ def test_a_cell_takes_the_first_variant_with_its_digits_else_the_first() -> None
 
 
 def test_files_are_found_in_subfolders_by_the_first_matching_pattern(tmp_path: Path) -> None:
-    """A folder has the shape of a public clone: * of a pattern stays within one name."""
+    """Folders are laid out like a public clone; * in a pattern matches within one name only."""
     for name in (
         ".idea/misc.xml", "README.md", "results/Results_2.json", "results/results_1.csv",
         "results/summary_1.json", "results/plots/results.png", "probabilities/m/q.csv", "probabilities/q.csv",

@@ -33,17 +33,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_accuracy_by_difficulty_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_accuracy_by_difficulty(folder: Path) -> None:
     cells = [accuracy(subset) for subset in SUBSETS]
     results = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"})
     assert [one.value for one in results] == [50.0, 100.0, 0.0, 50.0]
-    assert [one.null for one in results] == [6.25, 25.0, 0.0, 0.0]  # one of four items has letters
+    assert [one.null for one in results] == [6.25, 25.0, 0.0, 0.0]  # one of four items is a choice
     left_out = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"}, unjudged=["left-out"])
     assert [one.value for one in left_out] == [pytest.approx(200 / 3), 100.0, 0.0, 100.0]
     assert numbers(REPRODUCTION, folder, cells)[0].reason == "no answer of that setting (--settings NAME=ID)"
 
 
-def test_counts_of_items_by_difficulty_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_counts_of_items_by_difficulty(folder: Path) -> None:
     for subset, n in zip(SUBSETS, (4, 1, 1, 2), strict=True):
         count, share = (printed("Section 2.5", metric, subset=subset) for metric in ("Items", "Items (%)"))
         assert [one.value for one in numbers(REPRODUCTION, folder, [count, share])] == [n, 25.0 * n]
@@ -58,7 +58,7 @@ def test_numbers_without_a_published_file_have_a_reason(folder: Path) -> None:
         assert one.reason == "no published file has it"
 
 
-def test_accuracy_by_language_topic_region_and_over_settings_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_accuracy_by_language_topic_region_and_over_settings(folder: Path) -> None:
     results = {key: one.value for key, one in further(REPRODUCTION, folder).items()}
     metric = "Accuracy (%)"
     assert results["By language", "setting gemini", "zh", metric] == 50.0

@@ -67,7 +67,7 @@ def test_items_of_a_pack_give_the_prompts_of_the_file(items: list[dict[str, Any]
 
 
 def test_items_without_translations_have_no_english_condition(items: list[dict[str, Any]]) -> None:
-    """Under the usual conditions, as `pack check` asks; English alone has nothing to ask."""
+    """The default conditions, as in `pack check`, leave English out; English alone is refused."""
     bare = [{name: cell for name, cell in row.items() if not name.endswith("_en")} for row in items]
     assert {condition for condition, _ in study(bare).prompts} == {"native", "question"}
     assert all(request.prompts for request in study(bare).requests())

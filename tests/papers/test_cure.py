@@ -48,10 +48,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_sizes_and_cues_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_sizes_and_cues(folder: Path) -> None:
     size = {name: printed("Table 1", "Size", dataset=name) for name in ("SpecNorm", "CASA", "NormAd")}
     own = recomputed(folder, *size.values())
-    assert [one.value for one in own] == [3.0, 2.0, None]  # one row stands twice; a pair has two items
+    assert [one.value for one in own] == [3.0, 2.0, None]  # one row is repeated; a pair has two items
     assert own[2].reason == "no file of normad (*normad*.csv or *normad*.json*)"
     assert [one.value for one in recomputed(folder, *size.values(), size=["rows"])] == [4.0, 2.0, None]
     places = [printed("Table 1", "Countries", dataset=name) for name in ("SpecNorm", "CASA")]
@@ -61,11 +61,11 @@ def test_sizes_and_cues_by_hand(folder: Path) -> None:
     assert recomputed(folder, printed("Table 2", "Count", cue="Marital Status"))[0].value == 0.0
 
 
-def test_mean_f1_over_models_and_benchmarks_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_mean_f1_over_models_and_benchmarks(folder: Path) -> None:
     thin, thick = (printed("Thin vs. Thick", "mean F1-Macro", setting=s) for s in ("thin", "thick"))
     own = recomputed(folder, thin, thick)
     assert own[0].value == pytest.approx(2 / 3)
-    # gpt-4o (2 / 3 + 1) / 2, claude 0; the null is no model
+    # gpt-4o (2 / 3 + 1) / 2, claude 0; the null does not count as a model
     assert own[1].value == pytest.approx((5 / 6 + 0) / 2)
     assert own[1].n == 2
     read = recomputed(folder, thin, thick, unread=["left-out"])
@@ -75,7 +75,7 @@ def test_mean_f1_over_models_and_benchmarks_by_hand(folder: Path) -> None:
     assert figures["Figure 4", "claude", "Coverage"].value == pytest.approx(0.6)
 
 
-def test_judged_scores_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_judged_scores(folder: Path) -> None:
     cells = [
         printed(THICK, "Coverage", models="lowest"),
         printed(THICK, "Coverage", models="highest"),
@@ -88,7 +88,7 @@ def test_judged_scores_by_hand(folder: Path) -> None:
     assert coherence.reason == "no judged answer of GPT-4o to culturebank"
 
 
-def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_agreement_of_people_and_judge(folder: Path) -> None:
     """Three raters of two items: 1 1 1 and 0 0 1; the judge says 1 and 0."""
     scores = {"a": (1, 0), "b": (1, 0), "c": (1, 1), "judge": (1, 0)}
     rows = [f"Connotation,{i},{who},{s[i]}" for who, s in scores.items() for i in (0, 1)]
@@ -107,7 +107,7 @@ def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
     assert recomputed(folder, printed(VALIDATION, "Pearson r", metric="Coverage"))[0].value is None
 
 
-def test_the_range_of_alpha_over_metrics_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_the_range_of_alpha_over_metrics(folder: Path) -> None:
     """Two people who agree wholly on three metrics, and as chance would on Specificity."""
     agreed = [(item, rater, item) for item in (0, 1) for rater in "ab"]
     rows = [f"{m},{i},{r},{s}" for m in ("Coverage", "Connotation", "Coherence") for i, r, s in agreed]

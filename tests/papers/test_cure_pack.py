@@ -1,4 +1,4 @@
-"""A pack out of the benchmarks' files that CURE asks, and the settings of a run beside the paper's."""
+"""A pack from the files of CURE's benchmarks, and the settings of a run beside the paper's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASA = {"index": "Japan_1", "user_query": "May I bring a clock?", "violated_norm
 
 
 def clone(folder: Path, *benchmarks: str) -> Path:
-    """The files of some benchmarks, with invented rows, beside others that are none."""
+    """Return files of some benchmarks with invented rows, beside files of no benchmark."""
     files = {
         "normad": {
             "normad_etiquette.csv": "ID,Country,Story,Explanation,Gold Label\n"
@@ -121,7 +121,7 @@ def test_broken_files_lose_their_own_benchmark_only(tmp_path: Path) -> None:
 
 
 def paper(**more: Any) -> CureParams:
-    """Profile ``paper``, under the name that runs have it by."""
+    """Return the params of the profile ``paper``."""
     return CureParams(**{**shipped_profiles("cure")["paper"], "models": ["m"], **more})
 
 

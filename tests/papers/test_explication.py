@@ -31,14 +31,14 @@ NAMES = ("conversation", "model", "condition", "persona", "repetition", "apr", "
 def folder(tmp_path: Path) -> Path:
     rows = [json.dumps(dict(zip(NAMES, talk, strict=True))) for talk in TALKS]
     (tmp_path / "conversations.jsonl").write_text("\n".join(rows))
-    # a: c1 < c3 by both; c1 < c4 by both; c3 > c4 by a alone the other way round. b rated one.
+    # Pairs of a: both say c1 < c3 and c1 < c4; only a says c3 > c4. b rated one conversation.
     (tmp_path / "ratings.csv").write_text(
         "rater,conversation,persona,apr,int\na,c1,4,1,2\na,c3,5,5,2\na,c4,4,4,4\nb,c2,3,2,\nb,none,3,1,1\n"
     )
     return tmp_path
 
 
-def test_counts_and_grades_of_section_5_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_counts_and_grades_of_section_5(folder: Path) -> None:
     metrics = ("participants", "conversations", "instruction-tuned models", "conversations of a model")
     cells = [printed("5.1 Setup", metric) for metric in metrics]
     cells += [printed("5.1 Setup", "conversations of a model", condition="experiment"), INSTRUCTED, REST]
@@ -51,8 +51,8 @@ def test_counts_and_grades_of_section_5_by_hand(folder: Path) -> None:
     assert [one.reason for one in numbers(REPRODUCTION, folder, cells)] == reasons
 
 
-def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
-    """Of a's three pairs one is turned round in APR; in INT people see no difference between c1 and c3."""
+def test_hand_calculation_gives_agreement_of_people_and_judge(folder: Path) -> None:
+    """One of a's three pairs is reversed in APR; in INT people rate c1 and c3 alike."""
     metrics = ("misaligned pairs (%)", "Cohen's kappa", "Spearman's rho of the models")
     cells = [printed(HUMAN, metric, dimension=d) for d in ("APR", "INT") for metric in metrics]
     apr, kappa, rho, interaction, *_ = numbers(REPRODUCTION, folder, cells)
@@ -64,7 +64,7 @@ def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
     assert [one.value for one in numbers(REPRODUCTION, folder, others)] == [5, 2, pytest.approx(19 / 5)]
 
 
-def test_figure_4_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_figure_4(folder: Path) -> None:
     results = further(REPRODUCTION, folder)
     assert results["Figure 4", "Aya-8B", "treatment", "INT"].value == 9
     control = results["Figure 4", "Aya-8B", "control", "APR"]

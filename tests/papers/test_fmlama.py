@@ -1,7 +1,7 @@
 """FmLAMA's cells from small files of the published formats, by hand; each option changes its own numbers.
 
-Six dishes: A, B, F from Italy, C, E from the United Kingdom, D from England. Two ingredients are named by the
-baseline here: x, in three dishes, and of z and y, in two each, the one that comes first.
+Six dishes: A, B, F from Italy, C, E from the United Kingdom, D from England. The baseline names two
+ingredients here: x, which is in three dishes, and the first of z and y, which are in two each.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def dishes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_dumb_baseline_by_hand(dishes: Path) -> None:
-    """Named are x, z. Hits: A (1 + 1) / 2, B 1, C 1, E none: 1 / (3 + 1), F 1 / 2."""
+def test_hand_calculation_gives_the_dumb_baseline(dishes: Path) -> None:
+    """The baseline names x and z. Scores: A (1 + 1) / 2, B 1, C 1, E 1 / (3 + 1) without a hit, F 1 / 2."""
     assert values(dishes, BASELINE, **APART) == {
         "Italy": 83.33, "U.K.": 62.5, "ALL": 75.0, "n Italy": 3, "n U.K.": 2, "n ALL": 5,
     }  # fmt: skip
@@ -94,14 +94,14 @@ def test_the_dumb_baseline_by_hand(dishes: Path) -> None:
         ({"baseline": ["top-ten"]}, {"U.K.": 25.0, "ALL": 60.0}),
         # y comes third: C (1 + 2 / 3) / 2, E 1 / 3
         ({"baseline": ["equation-4"]}, {"U.K.": 58.33, "ALL": 73.33}),
-        # Named are x, y: E 1 / 2, F 1 / 4
+        # The baseline names x and y: E 1 / 2, F 1 / 4
         ({"ties": ["name"]}, {"Italy": 75.0, "U.K.": 75.0}),
-        # No order of y and z gives the 1.00 that is printed here: that of the file stays
+        # No order of y and z gives the printed 1.00, so the file's order stays
         ({"ties": ["fitted"]}, {}),
         # D is the U.K.'s, w a fourth candidate: E and D 1 / 5
         ({"england": ["uk"]}, {"U.K.": 46.67, "ALL": 65.0, "n U.K.": 3, "n ALL": 6}),
         ({"dishes": ["all"]}, {"U.K.": 60.0, "ALL": 65.0, "n ALL": 6}),
-        # Of the others F has z once, y twice: not named
+        # Without F's own dish, z occurs once and y twice, so z is not named
         ({"own_dish": "left-out"}, {"Italy": 75.0, "ALL": 70.0}),
         ({"top": 1}, {"Italy": 75.0, "ALL": 70.0}),  # x alone: F 1 / 4
         ({"cv": ["origins"]}, {}),
@@ -130,12 +130,12 @@ def of_language(names: str, language: str) -> str:
 @pytest.mark.parametrize(
     "names",
     [
-        {"en": "en_dishes.jsonl", "ru": "ru_dishes.jsonl"},  # the very same dishes
+        {"en": "en_dishes.jsonl", "ru": "ru_dishes.jsonl"},  # the same dishes
         {"en": "data_filter/en/en_dishes.jsonl", "ru": "data_filter/ru/ru_dishes.jsonl"},
     ],
 )
 def test_aligned_dishes_give_no_number_of_the_full_tables(tmp_path: Path, names: dict[str, str]) -> None:
-    """The full file of English is taken, and Russian, whose file is empty in the authors' clone, has none."""
+    """The full English file is read; Russian has no dishes, since its file is empty in the authors' clone."""
     dishes = {"en": "ABC", "ru": "ABC" if "/" not in names["ru"] else "AB"}
     files = {names[code]: of_language(dishes[code], code) for code in names}
     files |= {"data_lang/en/en_dishes.jsonl": lines("ABCEF"), "data_lang/ru/ru_dishes.jsonl": ""}
@@ -154,7 +154,7 @@ def test_aligned_dishes_give_no_number_of_the_full_tables(tmp_path: Path, names:
 
 
 def test_parts_of_the_united_kingdom_are_one_group_as_in_runs(dishes: Path) -> None:
-    """Both read the same table; England apart is tried too, and named where a cell needs it."""
+    """Both use one table of groups; a separate England is also tried, and named for a cell that needs it."""
     everything = "".join(DISHES)
     (dishes / "en_dishes.jsonl").write_text(lines(everything))
     of_runs = {group["origin"]: group["origin_group"] for group in GROUPS}
@@ -182,7 +182,7 @@ def test_several_files_are_read_one_by_one_or_pooled(tmp_path: Path) -> None:
     every = {name: cell("Count", origin=name) for name in ("Italy", "U.K.")}
     assert values(tmp_path, every, files=["1"]) == {"Italy": 2, "U.K.": 0}
     assert values(tmp_path, every, files=["2"]) == {"Italy": 1, "U.K.": 2}
-    assert values(tmp_path, every, files=["pooled"]) == {"Italy": 2, "U.K.": 2}  # B once
+    assert values(tmp_path, every, files=["pooled"]) == {"Italy": 2, "U.K.": 2}  # B counts once
     assert values(tmp_path, every, files=["3"]) == {"Italy": None, "U.K.": None}
     content, notes = REPRODUCTION.read(find_files(tmp_path, REPRODUCTION.sources), FmlamaReproduced())
     assert REPRODUCTION.complete(content, FmlamaReproduced()).files == ["1", "2", "pooled"]
@@ -223,9 +223,9 @@ OF_MODEL = {
 }
 
 
-def test_numbers_of_models_by_hand(models: Path) -> None:
-    """A: (1 + 2 / 3) / 2, then 1. C: 1 / 2, then 1, of one candidate. Two origins correlate wholly: Italy has
-    three dishes and the higher mAP."""
+def test_hand_calculation_gives_numbers_of_models(models: Path) -> None:
+    """A: (1 + 2 / 3) / 2, then 1. C: 1 / 2, then 1, for one candidate. Two origins have the correlation 1:
+    Italy has three dishes and the higher mAP."""
     # CV: standard deviation of 91.667, 75 and 83.333 over their mean: 8.333 / 83.333
     results = values(models, OF_MODEL, **APART)
     assert results == {
@@ -244,7 +244,7 @@ def test_numbers_of_models_by_hand(models: Path) -> None:
     assert italy.null == pytest.approx(100 * (11 / 6 + (3 - 11 / 6) / 2) / 3)
 
 
-def test_ranks_of_single_ingredients_by_hand(models: Path) -> None:
+def test_hand_calculation_gives_ranks_of_single_ingredients(models: Path) -> None:
     """z is third under the first template, second under the second; of three the middle is 1."""
     of = {"subject (dish)": "a", "involved object (ingredients)": "z"}
     rank = cell("Rank", "Bb", "Table 14", id="0", **of)
@@ -253,7 +253,7 @@ def test_ranks_of_single_ingredients_by_hand(models: Path) -> None:
     assert numbers(models, [rank], template=["9"])[0].value is None
 
 
-def test_word_similarity_by_hand(models: Path) -> None:
+def test_hand_calculation_gives_word_similarity(models: Path) -> None:
     """A has x z; the first two are x y, then x z. x: 1; z: its cosine to either is sqrt 0.5, then 1."""
     root = np.sqrt(0.5)
     (italy,) = numbers(models, [OF_MODEL["mWS"]], word_vectors="v.vec")
@@ -277,7 +277,7 @@ def test_rankings_are_read_from_json_lines_and_models_renamed(models: Path) -> N
 
 
 class Evil:
-    """Calls what it likes when it is unpickled."""
+    """A pickle that would call any function when it is unpickled."""
 
     def __reduce__(self) -> Any:
         return Path.touch, (Path("/tmp/never"),)
@@ -322,7 +322,7 @@ def test_dishes_in_other_encodings_are_read_beside_junk(tmp_path: Path, encoding
 
 
 def test_mes_counts_types_or_marks(tmp_path: Path) -> None:
-    """By type: (1 + 2) / 2, 1 and 0 of one that names none; by mark: 1, 1, 1; direct matches: 1 / 2, 1, 0."""
+    """By type: (1 + 2) / 2, 1, and 0 without a type; by mark: 1, 1, 1; direct matches: 1 / 2, 1, 0."""
     (tmp_path / "Italy_output.json").write_text(json.dumps(MARKS))
     (tmp_path / "United Kingdom_output.json").write_text(json.dumps(MARKS[1:2]))
     cells = {
@@ -335,7 +335,7 @@ def test_mes_counts_types_or_marks(tmp_path: Path) -> None:
     assert numbers(tmp_path, [human])[0].value is None
 
 
-def test_predictions_marked_by_people_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_predictions_marked_by_people(tmp_path: Path) -> None:
     """Direct matches: 1 / 2 and 0 of Italy's, 1 of the U.K.'s."""
     rows = {
         "Italy": [

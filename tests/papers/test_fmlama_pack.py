@@ -1,4 +1,4 @@
-"""A pack out of a clone of FmLAMA, with invented dishes and sentences; the settings beside the paper's."""
+"""A pack from a clone of FmLAMA, with invented dishes and sentences; the settings beside the paper's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dish(url: str, origin: str, name: str, names: Any, language: str = "en") -> 
 
 
 def clone(folder: Path) -> Path:
-    """As it lies there: templates of six languages, aligned dishes of all, full ones of English alone."""
+    """Write a clone: templates and aligned dishes of six languages, full dishes of English only."""
     files = {}
     for language in LANGUAGES:
         slots = {"[X]": "[1]", "[Y]": "[2]", "[C]": "[3]"} if language == "he" else {}
@@ -79,7 +79,7 @@ def rows(pack: Pack, name: str) -> list[dict[str, str]]:
 
 
 def read(pack: Pack) -> dict[str, list[dict[str, Any]]]:
-    """The rows as a study gets them; there are no faults."""
+    """Return the rows as a study gets them; there are no faults."""
     by_file = {}
     for file in PACK.files:
         if (name := f"fmlama/{file.path}") in pack.files and file.path.endswith(".csv"):
@@ -104,13 +104,13 @@ def test_full_aligned_and_all_dishes_are_separate_sets(pack: Pack) -> None:
     assert [s[1:] for s in sets if s[0] == "fmlama-full"] == [("en", "Q1"), ("en", "Q2"), ("en", "Q3")]
     assert [s[1:] for s in sets if s[0] == "fmlama-aligned"] == [(code, "Q1") for code in LANGUAGES]
     assert [s[1:] for s in sets if s[0] == "fmlama-all"] == [("en", "Q1"), ("ru", "Q1"), ("en", "Q5")]
-    assert [row["url"] for row in rows(pack, "dish")] == ["Q1", "Q2", "Q3"]  # the full one
+    assert [row["url"] for row in rows(pack, "dish")] == ["Q1", "Q2", "Q3"]  # the full file's dishes
     assert rows(pack, "dish")[1]["ingredients"] == "flour, dried"
     assert any(line.startswith("fmlama-all: 1 dishes: several origins") for line in pack.left_out)
 
 
 def test_a_study_uses_the_dishes_templates_and_groups_of_the_pack(pack: Pack) -> None:
-    """The pack's dishes alone, or the named set alone; the pack's wordings; its groups."""
+    """The study has only the pack's dishes, or only the named set, with the pack's wordings and groups."""
     shipped: dict[str, Any] = {"dish": dish_rows(), "template": template_rows(), "origin_group": []}
     tables = PACK.added(read(pack), shipped)
     assert tables["origin_group"] == [
@@ -162,7 +162,7 @@ def test_ingredients_are_read_from_every_published_form(cell: Any, names: list[s
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_dishes_are_read_in_any_encoding_and_separator(tmp_path: Path, encoding: str, delimiter: str) -> None:
-    """With other separators, line ends, quotation marks within cells and a NUL, as they turn up."""
+    """Files have other separators and line ends, quotation marks within cells, and a NUL."""
     header = delimiter.join(("URL", "origin", "name", "lang", "hasParts"))
     cells = (("Q1", "Italy", "crème", "en", "\"{'a, b'}\""), ("Q2", "x", 'a"b', "en", "c"))
     rows = [delimiter.join(each) for each in cells]

@@ -18,7 +18,7 @@ class Line(PublishedRow):
 
 
 def lay(folder: Path) -> list[Path]:
-    """Junk of every kind, and one file of rows among it."""
+    """Write junk of every kind, and one file of rows among it."""
     contents = {
         "a.json": b"",
         "b.json": b"\xff\xfe\x00junk",
@@ -46,7 +46,7 @@ def test_files_of_other_content_are_skipped_with_one_note_each(tmp_path: Path) -
     assert not [note for note in notes if str(tmp_path) in note], "a note has the name of the file only"
 
 
-def test_files_of_other_content_alone_are_an_error(tmp_path: Path) -> None:
+def test_folder_with_only_files_of_other_content_is_an_error(tmp_path: Path) -> None:
     junk = [path for path in lay(tmp_path) if path.name != "f.csv"]
     with pytest.raises(BenchmarkError, match=r"a\.json"):
         read_all(junk, Line)

@@ -1,4 +1,4 @@
-"""Programs of clones are read as data, literals and composed texts; nothing of them is run."""
+"""Programs of clones are read as data (literals and composed texts) and never run."""
 
 from __future__ import annotations
 

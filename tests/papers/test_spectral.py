@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_ratings_of_people_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_ratings_of_people(folder: Path) -> None:
     average, sd, items = numbers(REPRODUCTION, folder, [AVERAGE, SD, ITEMS])
     assert (average.value, average.null, average.n) == (7.0, 4.0, 2)  # 9 and 5; all four have a mean of 4
     assert sd.value == pytest.approx(math.sqrt(8))  # 2 and -2: 8 / 1
@@ -36,7 +36,7 @@ def test_ratings_of_people_by_hand(folder: Path) -> None:
     assert [one.value for one in numbers(REPRODUCTION, folder, [AVERAGE, ITEMS], ddof=[0])] == [7.0, 2.0]
 
 
-def test_the_correlation_of_er_and_sr_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_the_correlation_of_er_and_sr(folder: Path) -> None:
     """ER 1, 2, 3 and SR 9, 4, 2: ranks turned round, and Pearson's -(7 / 2) / sqrt(2 / 2 * 26 / 2 ...)."""
     (folder / "spectra.csv").write_text(
         "model,question,er,sr\naya-8b,q1,1,9\naya-8b,q2,2,4\naya-8b,q3,3,2\nother,q1,1,1\n"
@@ -49,9 +49,9 @@ def test_the_correlation_of_er_and_sr_by_hand(folder: Path) -> None:
     assert numbers(REPRODUCTION, folder, [AVERAGE], correlation=["spearman"])[0].value == 7.0
 
 
-def test_spectra_of_published_probabilities_by_hand(folder: Path) -> None:
-    """Two countries with nothing in common: eigenvalues 1 and 1, so ER 2 and SR 1; with the cosine c they are
-    1 + c and 1 - c. Of logarithms the softmax is taken."""
+def test_hand_calculation_gives_spectra_of_published_probabilities(folder: Path) -> None:
+    """Two countries with nothing in common have eigenvalues 1 and 1, so ER 2 and SR 1; with the cosine c the
+    eigenvalues are 1 + c and 1 - c. Logarithms go through a softmax first."""
     questions = folder / "probabilities" / "Aya-8B"
     questions.mkdir(parents=True)
     (questions / "apart.csv").write_text("country,a,b\nJP,1,0\nIN,0,1\n")
@@ -99,7 +99,7 @@ def test_missing_files_leave_their_own_cells_without_numbers(folder: Path) -> No
     assert results[3].reason == "no published file has it"
 
 
-def test_categories_and_macro_f1_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_categories_and_macro_f1(folder: Path) -> None:
     """Four spectra; ER 1 2 3 4 and SR 8 1 6 2: high are 3 and 4, and 8 and 6. So LH, LL, HH, HL."""
     (folder / "spectra.csv").write_text(
         "model,question,er,sr\n"
@@ -108,10 +108,10 @@ def test_categories_and_macro_f1_by_hand(folder: Path) -> None:
     results = further(REPRODUCTION, folder, DOMAINS)
     of = {key[1:]: number for key, number in results.items() if key[0] == "Figure 2"}
     assert of["a", "macro-F1"].value == 1.0
-    # Of b both foods HH and house numbers HL, where people say HH and LH: F1 1 and 0.
+    # Model b has foods HH and house numbers HL, people HH and LH: F1 1 and 0.
     assert (of["b", "macro-F1"].value, of["b", "F1 HH"].value, of["b", "F1 LH"].value) == (0.5, 1.0, 0.0)
     assert of["b", "House numbers 2", "HL", "as people"].value == 0.0
-    # Guessing LH or LL gets F1 2/3 of one of two classes; of the four guesses two are of neither.
+    # Guessing LH or LL gives F1 2/3 for one of the two classes; the other two of four guesses give 0.
     assert of["a", "macro-F1"].null == pytest.approx((1 / 3 + 1 / 3) / 4)
     (folder / "spectra.csv").write_text("model,question,er,sr\na,unknown,1,8\n")
     assert not any(key[0] == "Figure 2" for key in further(REPRODUCTION, folder, DOMAINS))

@@ -1,6 +1,6 @@
 """WorldWiseAI's cells from a small file of answers, by hand; each option changes its own numbers.
 
-Vectors here have two numbers: how often "up" and "down" stand in the text. Exemplars are "up" and "down": a
+Vectors here have two numbers: the counts of "up" and "down" in the text. Exemplars are "up" and "down": a
 text with u and d of them has the ratio (u - d) / (u + d), and the score 2 tanh of that.
 """
 
@@ -102,11 +102,11 @@ def values(path: Path, **options: Any) -> dict[str, float | None]:
     return dict(zip(CELLS, (one.value for one in results), strict=True))
 
 
-def test_numbers_of_all_sections_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_numbers_of_all_sections(tmp_path: Path) -> None:
     assert values(folder(tmp_path)) == {
         "us": pytest.approx(US),
         "india": pytest.approx(INDIA),
-        "sd": pytest.approx(abs(US - INDIA) / math.sqrt(2)),  # of two, ddof 1
+        "sd": pytest.approx(abs(US - INDIA) / math.sqrt(2)),  # standard deviation of two values, ddof 1
         "mae": pytest.approx(((2 - ONE) + HALF) / 2),
         "bias": pytest.approx((ONE - 2 - HALF) / 2),
         "n": 2,
@@ -123,7 +123,7 @@ def test_numbers_of_all_sections_by_hand(tmp_path: Path) -> None:
     }
 
 
-def test_nulls_of_all_sections_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_nulls_of_all_sections(tmp_path: Path) -> None:
     """Zero: 5 and 10; the mean target, 1: 7.5 twice; no persona, 0.924: 7.31 and 7.69. All means are 7.5, and
     the first counts."""
     us, india, distance, down = numbers(
@@ -163,7 +163,7 @@ def test_each_option_changes_its_own_numbers_only(
     assert {name for name in CELLS if before[name] != pytest.approx(after[name])} == changed
 
 
-def test_options_for_repeated_values_and_stored_scores_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_options_for_repeated_values_and_stored_scores(tmp_path: Path) -> None:
     (india,) = numbers(folder(tmp_path), [MEAN_INDIA], values_times=[3])
     assert india.value == pytest.approx(10 - 2.5 * 2 * math.tanh(4 / 6))
     stored = values(folder(tmp_path), scores=["stored"])
@@ -172,7 +172,7 @@ def test_options_for_repeated_values_and_stored_scores_by_hand(tmp_path: Path) -
     assert stored["stereotype"] == pytest.approx(16 / 3)  # 4, 8 and 4
 
 
-def test_errors_of_answers_and_of_profiles_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_errors_of_answers_and_of_profiles(tmp_path: Path) -> None:
     """Two answers as India: scores 0.924 and -0.924 have errors of 0.924 and a mean of 0."""
     answers = [*ANSWERS, record("India", "up up down down", ["Up", "Up"], model="gemini", run_num=1)]
     answers[2] = record("India", "up down down", ["Down"])  # (1 - 3) / 4
@@ -183,7 +183,7 @@ def test_errors_of_answers_and_of_profiles_by_hand(tmp_path: Path) -> None:
     assert numbers(path, [mae], errors=["profiles"])[0].value == pytest.approx(0.0)
 
 
-def test_means_over_answers_or_over_models_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_means_over_answers_or_over_models(tmp_path: Path) -> None:
     """Two answers of gpt-4 at 7.69 and one of gemini at 10: pooled 8.46, over models 8.85."""
     more = [
         record("India", "up down down", ["Down"], run_num=1),
@@ -195,7 +195,7 @@ def test_means_over_answers_or_over_models_by_hand(tmp_path: Path) -> None:
 
 
 def test_unparsed_answers_and_phrases_within_words_by_option(tmp_path: Path) -> None:
-    """A failure is left out or 0. "nevermore" holds never, but not as a word; nor does the explanation."""
+    """A failure is left out or 0. "nevermore" contains "never" but not as a word."""
     path = folder(tmp_path, [*ANSWERS, record("US", "up", [], parse_success=False, run_num=1)])
     assert numbers(path, [MEAN_US])[0].value == pytest.approx(US)
     assert numbers(path, [MEAN_US], unparsed="zero")[0].value == pytest.approx(US / 2)
@@ -206,7 +206,7 @@ def test_unparsed_answers_and_phrases_within_words_by_option(tmp_path: Path) -> 
         assert numbers(path, of, **choice)[0].value == 10.0
 
 
-def test_f_and_cohens_d_of_section_4_8_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_f_and_cohens_d_of_section_4_8(tmp_path: Path) -> None:
     """Two models of two answers each: F is the sum of squares between over half of that within."""
     more = [
         record("US", " ".join(["up"] * ups + ["down"]), [], model=model, run_num=run)
@@ -246,7 +246,7 @@ def test_missing_files_leave_their_own_cells_without_numbers(tmp_path: Path) -> 
 
 
 def test_csv_files_with_lists_as_text_are_read(tmp_path: Path) -> None:
-    """The CSV beside the JSON has lists as texts and numbers as texts."""
+    """The CSV beside the JSON has lists and numbers as texts."""
     header = "scenario_id,model,culture,run_num,explanation,decision,top_values,parse_success"
     row = "IND001,gpt-4,India,0,up down down,Option A,\"['Down', 'Other']\",True"
     path = folder(tmp_path, leave_out=["results_1.json"])

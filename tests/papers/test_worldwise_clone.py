@@ -1,4 +1,4 @@
-"""``reproduce worldwise`` on a folder shaped like a clone: which files are read, which numbers it lacks."""
+"""``reproduce worldwise`` on a folder laid out like a clone: the files it reads and the numbers it lacks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FEW = records(MODELS[:2], [f"{prefix}001" for prefix in DIMENSIONS.values()])
 
 
 def embed(source: str, texts: Sequence[str]) -> FloatArray:
-    """A vector of a text's letters, in which the order of words counts."""
+    """Return a vector of a text's letters, in which the order of words counts."""
     rows = np.zeros((len(texts), 32))
     for row, text in zip(rows, texts, strict=True):
         for place, char in enumerate(text):
@@ -72,7 +72,7 @@ def values(path: Path, **options: Any) -> list[float | None]:
 
 
 def by_hand(path: Path) -> Path:
-    """The four CSV files that the program's sources stand for."""
+    """Return four CSV files with the content of the program's sources."""
     rows: dict[str, list[list[str]]] = {
         "scenarios.csv": [["scenario", "dimension"]],
         "exemplars.csv": [["dimension", "pole", "text"]],
@@ -111,7 +111,7 @@ def test_the_embedded_text_is_composed_as_in_the_program(tmp_path: Path) -> None
     own = values(clone(tmp_path / "clone", THRICE, FEW))
     first = values(clone(tmp_path / "other", FIRST, FEW))
     assert own[0] != pytest.approx(first[0])
-    assert own[4:6] == first[4:6]  # counts and phrases know nothing of it
+    assert own[4:6] == first[4:6]  # counts and phrases do not depend on it
     unread = clone(tmp_path / "unread", "        response_text = compose(parsed_response)\n", FEW)
     assert values(unread) == pytest.approx(first)  # the first order of the options
 
@@ -142,7 +142,7 @@ def test_cells_without_published_data_have_a_reason_and_are_tried_once(tmp_path:
     rows, n_tried = compare_cells(REPRODUCTION, content, options, Tools(TABLES, embed), cells)
     assert n_tried == 1
     assert [row.agreement for row in rows] == ["differs"] * 4 + ["not recomputed"]
-    assert len({row.number.reason for row in rows}) == 5  # each has its own
+    assert len({row.number.reason for row in rows}) == 5  # each row has another reason
     assert rows[-1].number.reason == UNPUBLISHED
 
 
@@ -174,7 +174,7 @@ def test_other_files_of_a_clone_are_skipped_or_read_with_a_note(tmp_path: Path) 
         file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00")
     content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     assert content.answers is not None
-    assert len(content.answers) == len(FEW)  # of the CSV file that lies beside
+    assert len(content.answers) == len(FEW)  # from the CSV file beside it
     (path / "results" / "stereotype_phrases.txt").write_text("so they are")
     content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     assert content.phrases == ["so they are"]

@@ -1,4 +1,4 @@
-"""A pack out of a clone of WorldWiseAI, and the settings of a run with it beside the paper's."""
+"""A pack from a clone of WorldWiseAI, and the settings of a run with it beside the paper's."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def exemplars() -> dict[str, dict[str, list[str]]]:
 
 
 def record(scenario: str, model: str, culture: str, n: int, **more: Any) -> dict[str, Any]:
-    """A record as the program writes it."""
+    """Return a record as the program writes it."""
     named = [VALUES[(n + step) % len(VALUES)] for step in (0, 5, 11)]
     explanation = f"Case {n}: I would think of {named[0].lower()} and what my neighbours in {culture} expect."
     raw = f"DECISION: Option A\n\nTOP_VALUES:\n- {named[0]}\n\nEXPLANATION: {explanation}"
@@ -217,7 +217,7 @@ def program(folder: Path, text: str = FIRST, encoding: str = "utf-8") -> None:
 
 
 def clone(folder: Path, text: str = FIRST, answers: Sequence[dict[str, Any]] | None = None) -> Path:
-    """Write the whole folder: programs, results, and what else lies in such a folder."""
+    """Write the whole folder: programs, results and unrelated files."""
     results = folder / "results"
     for name in (
         ".idea",

@@ -137,7 +137,7 @@ def answered(
     seconds: float = 10,
     status: str = "complete",
 ) -> PeopleAnswer:
-    """An answer that took so many seconds."""
+    """Return an answer that took this number of seconds."""
     return PeopleAnswer(
         study_hash=folder.study.hash,
         item=item,

@@ -37,7 +37,7 @@ TABLE_1 = {
 }  # fmt: skip
 
 
-def test_kendall_w_by_hand() -> None:
+def test_hand_calculation_gives_kendall_w() -> None:
     # Siegel 1956, table 9.4: six applicants ranked by three executives, W = 0.16.
     executives = [[1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1]]
     assert kendall_w(executives) == pytest.approx(0.162, abs=5e-4)
@@ -64,7 +64,7 @@ def test_kendall_w_of_random_raters_is_1_over_n_with_coverage() -> None:
 def rated(
     field: str, table: np.ndarray, words: tuple[str, ...] = (), language: str = "en"
 ) -> list[PersonRating]:
-    """Items x people."""
+    """Return ratings from a table of items x people."""
     return [
         PersonRating(f"p{p}", f"i{n}", language, field, "", words[int(v) - 1] if words else str(int(v)))
         for (n, p), v in np.ndenumerate(table)
@@ -100,7 +100,7 @@ def test_unscored_agreement_has_a_reason(study: PeopleStudy) -> None:
 
 
 def ranked(table: np.ndarray, names: list[str], field: str = "order") -> list[PersonRating]:
-    """People x domains."""
+    """Return rankings from a table of people x domains."""
     return [
         PersonRating(f"p{p}", "ranking", "en", field, names[n], str(int(v)))
         for (p, n), v in np.ndenumerate(table)
@@ -116,7 +116,7 @@ def test_a_ranking_has_kendall_w_and_alpha(study: PeopleStudy) -> None:
     assert by_metric["kendall_w"].ci_low is not None
     (interval,) = {(r.ci_low, r.ci_high) for r in rows if r.metric == "krippendorff_alpha_ordinal"}
     few = [rating for rating in ranked(table, list("abcdefghi")) if rating.annotator in {"p0", "p1", "p2"}]
-    assert {row.ci_low for row in agreement_rows(study, few)} == {None}  # three people are no sample
+    assert {row.ci_low for row in agreement_rows(study, few)} == {None}  # three people are too few
     assert None not in interval
     # Without ties, alpha of ranks is nearly the mean pairwise correlation.
     w = kendall_w(table) or 0
@@ -156,7 +156,7 @@ def test_one_unit_with_many_answers_has_no_agreement(study: PeopleStudy) -> None
 def test_domain_scores_and_categories_equal_table_1() -> None:
     names = list(TABLE_1)
     table = np.array([[TABLE_1[name][0] for name in names]] * 6)
-    table[0] += 0.5  # so that a spread is there
+    table[0] += 0.5  # so that the scores vary
     ranks = {f"p{n}": dict(zip(names, row.tolist(), strict=True)) for n, row in enumerate(table)}
     scores = {row.domain: row for row in domain_scores(ranks, pluralism_of(CATEGORIES))}
     assert {name: row.category for name, row in scores.items()} == CATEGORIES
@@ -170,7 +170,7 @@ def test_domain_scores_and_categories_equal_table_1() -> None:
 
 
 def surveyed(people: People, seed: int = 1, n: int = 80) -> dict[str, dict[str, float]]:
-    """Rankings of people whose truth is table 1."""
+    """Return rankings of people whose true ranking is table 1."""
     names = list(TABLE_1)
     table = simulated_rankings([TABLE_1[name][0] for name in names], n, people, seed=seed)
     return rankings(ranked(table, names), "order")
@@ -254,7 +254,7 @@ def test_intervals_over_people_have_their_coverage(study: PeopleStudy) -> None:
 
 
 def _spearman_of_halves(truth: np.ndarray, people: People, seed: int) -> float:
-    """Of one study of twelve people in two halves."""
+    """Return Spearman's rho between two halves of one study of twelve people."""
     table = simulated_rankings(truth, 12, people, seed)
     agreed = rank_agreement(-table[:6].mean(axis=0), table[6:].mean(axis=0))
     assert agreed is not None
@@ -298,6 +298,6 @@ def test_a_plan_of_ratings_holds_in_new_studies() -> None:
     (row,) = (row for row in fresh if row.metric == "krippendorff_alpha_ordinal")
     assert (row.width or 1) < wanted * 1.1
     assert (row.coverage or 0) > 0.9
-    # Careless people cost agreement, and no plan makes up for it by their number.
+    # Careless people lower agreement, and a larger number of people does not compensate.
     careful = plan_ratings(People(careless=0), raters=(3,), items=(50,), studies=5)
     assert careful[0].truth > row.truth + 0.1

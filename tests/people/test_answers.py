@@ -1,4 +1,4 @@
-"""Revisions, exclusions with their reasons, and the ratings after them."""
+"""Revisions, exclusions with their reasons, and the ratings that remain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
 
 
 def all_of(folder: StudyFolder, annotator: str, seconds: float = 10, check: str = "4") -> list[PeopleAnswer]:
-    """Everything that one person is asked."""
+    """Return answers to every question of one person."""
     rows = []
     for each in (a for a in folder.assignments if a.annotator == annotator):
         if each.item == "about_you":

@@ -1,4 +1,4 @@
-"""Assignments of items to people: balanced, stratified, never one's own, in an order per person."""
+"""Assignments of items to people: balanced, stratified, without own items, in a separate order per person."""
 
 from __future__ import annotations
 

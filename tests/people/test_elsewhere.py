@@ -38,7 +38,7 @@ TOOLS = tuple(PROGRAMS)
 
 
 def exported(path: Path, tool: str) -> Path:
-    """The study as projects, with the outputs of the fixtures."""
+    """Return the study as projects, with the outputs of the fixtures."""
     out = path / f"{tool}-projects"
     export(path, tool, out)
     shutil.copytree(FIXTURES / tool, out, dirs_exist_ok=True)
@@ -114,7 +114,7 @@ def test_answers_are_imported_with_times_and_orders_and_without_addresses(
         assert datetime(2026, 11, 22, tzinfo=UTC) < answer.started <= answer.saved
         if isinstance(answer.value, dict):
             assert answer.shown == next(a for a in assigned if a.item == answer.item).shown[answer.field]
-    # What the programs stored of whoever answered is in the fixture, and in no answer.
+    # The fixtures contain what the programs stored about the person; the answers do not.
     stored = "".join(path.read_text() for path in (FIXTURES / tool).rglob("*.json*"))
     assert any(word in stored for word in ("127.0.0.1", "completed_by"))
     read = "".join(answer.model_dump_json() for answer in answers)
@@ -163,7 +163,7 @@ def test_an_unchanged_text_is_an_answer_and_a_missing_choice_is_not(
     path.write_text(json.dumps(rows))
     answers = read_projects(PROGRAMS["labelstudio"], folder, out)
     assert {a.value for a in answers if a.field == "recipe"} == {"Boil it."}
-    # A choice that was not made is none.
+    # A question without a choice has no answer.
     assert "liking" not in {a.field for a in answers}
     assert "unfinished" in exclusions(folder, answers)["p0"]
 
@@ -219,14 +219,14 @@ HOSTILE = {
 def test_a_hostile_output_file_is_one_short_error_or_changes_nothing(
     folder: StudyFolder, folder_path: Path, tool: str, hostile: str
 ) -> None:
-    """Every file that a program writes, one after the other."""
+    """Each file that a program writes is replaced in turn."""
     out = exported(folder_path, tool)
     whole = read_projects(PROGRAMS[tool], folder, out)
     for path in sorted((out / "rate-en").rglob("*.json*")):
         text = path.read_text(encoding="utf-8")
         path.write_text(HOSTILE[hostile](text), encoding="utf-8", errors="surrogateescape")
         message, n = "", len(whole)
-        try:  # a file that is not read, or in which nothing of this stands, changes nothing
+        try:  # files that are not read, or lack this text, change nothing
             n = len(read_projects(PROGRAMS[tool], folder, out))
         except StudyError as refusal:
             message = str(refusal)

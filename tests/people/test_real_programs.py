@@ -1,7 +1,7 @@
 """Studies asked by the real Potato and the real Label Studio, as processes of their own, answered by HTTP.
 
 Each is installed into a virtual environment of its own (Potato 471 MB); POTATO_VENV and LABELSTUDIO_VENV name
-environments that are there already.
+existing environments.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOTE = 'Good.\n"Really", <b>good</b> ‏جيد'
 
 
 def environment(package: str, folder: Path) -> Path:
-    """The virtual environment with the package; skips the test where it cannot be had."""
+    """Return a virtual environment with the package; skip the test if it cannot be installed."""
     known = os.environ.get(f"{package.split('-annotation')[0].replace('-', '').upper()}_VENV")
     if known:
         return Path(known)
@@ -53,7 +53,7 @@ def environment(package: str, folder: Path) -> Path:
 
 @contextmanager
 def served(command: list[Any], port: int, folder: Path, **variables: str) -> Iterator[str]:
-    """The program, once it answers, by its address."""
+    """Yield the address of the running program, once it answers."""
     with (folder / "program.log").open("w") as log:
         process = subprocess.Popen(
             [str(word) for word in command], cwd=folder, stdout=log, stderr=log, env=os.environ | variables
@@ -156,7 +156,7 @@ def test_answers_to_a_study_in_potato_are_imported(
 def _answer_potato(
     address: str, form: Form, annotator: str, expected: dict[tuple[str, str, str], Any]
 ) -> None:
-    """Consent, then every page in Potato's order, as its page's script sends it."""
+    """Send consent, then every page in Potato's order, as the page's script does."""
     tasks = {task.name: task for task in form.tasks if task.annotator == annotator}
     order = []
     with httpx.Client(base_url=address, follow_redirects=True, timeout=30) as browser:
@@ -225,7 +225,7 @@ def test_answers_to_a_study_in_label_studio_are_imported(
 def _answer_label_studio(
     lead: httpx.Client, project: Path, form: Form, expected: dict[tuple[str, str, str], Any]
 ) -> None:
-    """A project from the written files; every task answered as the interface sends it; the export saved."""
+    """Import the written project, answer every task as the interface does, and save the export."""
     config = (project / labelstudio.CONFIG).read_text()
     created = lead.post("/api/projects", json={"title": form.name, "label_config": config})
     assert created.status_code == 201, created.text

@@ -17,7 +17,7 @@ ROWS = [
 
 
 def changed(path: Path, *cells: dict[str, str]) -> Path:
-    """A new file, its rows with these cells."""
+    """Return a new file, its rows with these cells."""
     QUEUE.write(path, ROWS)
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -42,7 +42,7 @@ WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
         ("region", "asia", "asia", ""),
     ],
 )
-def test_values_are_read_with_what_they_lack(
+def test_values_are_read_with_their_missing_parts(
     folder: StudyFolder, field: str, sent: Any, value: Any, missing: str
 ) -> None:
     form_field = next(f for f in folder.study.fields if f.name == field)
@@ -108,7 +108,7 @@ def test_a_choice_can_make_another_field_required(study: PeopleStudy) -> None:
     assert [field.name for field in page.wanted({"region": "africa"})] == ["region"]
     for wrong in (["region", ["mars"]], ["note", ["asia"]], ["elsewhere", ["asia"]]):
         about["fields"][1].update(needed_for=wrong)
-        with pytest.raises(ValidationError, match="is no choice of page about_you"):
+        with pytest.raises(ValidationError, match="page about_you has no choice"):
             FormPage.model_validate(about)
 
 

@@ -1,4 +1,4 @@
-"""Reading a page in tests, and what holds for every page."""
+"""Read a page in tests, and check the properties of every page."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def text_of(element: Tag | None) -> str:
 
 
 def shown(figure: Tag) -> list[str]:
-    """The texts of a figure."""
+    """Return the texts of a figure."""
     return [text.get_text().strip() for text in figure.select("text")]
 
 
 def lines(page: BeautifulSoup, table: str) -> list[list[str]]:
-    """The texts of all cells of a table's body."""
+    """Return the texts of all cells of a table's body."""
     rows = page.select(f"table#{table} tbody tr")
     return [[text_of(cell) for cell in row.select("th, td")] for row in rows]
 
 
 def section(page: BeautifulSoup, name: str) -> str:
-    """The text from one heading to the next."""
+    """Return the text from one heading to the next."""
     texts = []
     for element in page.select_one(f"h2#{name}").find_next_siblings():  # type: ignore[union-attr]
         if element.name == "h2":
@@ -46,8 +46,8 @@ def section(page: BeautifulSoup, name: str) -> str:
 
 
 def check_page(page: BeautifulSoup, n_scripts: int = 0) -> None:
-    """Nothing runs but the page's own scripts, nothing is loaded, every reference resolves, everything has a
-    label; no word of ours."""
+    """Check that only the page's own scripts run, nothing is loaded, every reference resolves, everything has
+    a label, and no internal word is shown."""
     assert not page.select("link, iframe, object, embed, script[src]")
     assert len(page.select("script")) == n_scripts
     assert all(not re.search(r"@import|url\((?!#)|http", style.get_text()) for style in page.select("style"))

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def row(metric: str, where: tuple[str, str], value: float | None, **more: object) -> Row:
-    """One row of metric_value, without run and model; an unscored one has a reason."""
+    """Return one row of metric_value, without run and model; an unscored one has a reason."""
     ends: Row = dict.fromkeys(("ci_low", "ci_high", "null_value"))
     place = {"metric": metric, "slice_kind": where[0], "slice": where[1], "value": value}
     counts = {"n_scored": 0 if value is None else 90, "n_unscored": 90 if value is None else 0}
@@ -23,12 +23,12 @@ def row(metric: str, where: tuple[str, str], value: float | None, **more: object
 
 
 def around(value: float, half: float, **more: object) -> Row:
-    """Both ends of an interval, as ``row`` takes them."""
+    """Return both ends of an interval, as ``row`` takes them."""
     return {"ci_low": value - half, "ci_high": value + half, **more}
 
 
 def unscored_rows(rows: list[Row]) -> list[Row]:
-    """The same rows of a model of which nothing could be scored."""
+    """Return these rows for a model without any scored answer."""
     lost = dict.fromkeys(("value", "ci_low", "ci_high"))
     return [r | lost | {"unscored_reason": "refused", "n_scored": 0, "n_unscored": 90} for r in rows]
 
@@ -42,7 +42,7 @@ def store_run(
     config: str = CONFIG,
     engine: tuple[str, str] = ("e", "fake"),
 ) -> str:
-    """A finished run of these rows; returns its run_id. engine: its hash, and the id of its model."""
+    """Store a finished run of these rows; return its run_id. engine: its hash, and the id of its model."""
     with warehouse.write() as connection:
         return put_run(connection, evaluation, model, rows, params, config, engine)
 
@@ -56,7 +56,7 @@ def put_run(
     config: str = CONFIG,
     engine: tuple[str, str] = ("e", "fake"),
 ) -> str:
-    """Stores a finished run within a write, so that many cost one; as ``store_run``."""
+    """Store a finished run as ``store_run`` does, but within a write, so that many runs cost one write."""
     run = Run(
         run_id=f"{config} {model}", evaluation=evaluation, model=model, is_null=model.startswith("null:"),
         profile="demo", config_hash=config, engine_hash=engine[0], params=params,
@@ -75,7 +75,7 @@ def put_run(
 def store_headline(
     warehouse: Warehouse, evaluation: str, values: Sequence[float | None], metric: str, half: float
 ) -> None:
-    """A finished run of each model, m0 and so on, with one headline and an interval of this half width."""
+    """Store a finished run of each model (m0, m1 …) with one headline and an interval of this half width."""
     with warehouse.write() as connection:
         for number, value in enumerate(values):
             ends = {} if value is None else around(value, half)
@@ -85,14 +85,14 @@ def store_headline(
 
 
 def store_part(warehouse: Warehouse, kind: str, name: str, frame: pl.DataFrame) -> None:
-    """A registered part."""
+    """Store a registered part."""
     units = write_part(warehouse.home, kind, name, frame)
     with warehouse.write() as connection:
         register_parts(connection, [units])
 
 
 def store_verdicts(warehouse: Warehouse, name: str, verdicts: list[Row]) -> None:
-    """A registered part of verdicts; columns that they lack are empty."""
+    """Store a registered part of verdicts; missing columns are empty."""
     schema = {column: kind for column, kind in KINDS["verdict"].columns.items() if column != "part"}
     rows = [dict.fromkeys(schema) | verdict for verdict in verdicts]
     store_part(warehouse, "verdict", name, pl.DataFrame(rows, schema=schema))

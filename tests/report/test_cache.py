@@ -95,7 +95,7 @@ def test_cached_figures_are_collected_like_new_ones() -> None:
     assert first == second
     assert list(first) == ["one"]
     assert first["one"].pdf.startswith(b"%PDF")
-    assert len(store) == 2  # with files and without
+    assert len(store) == 2  # one with files and one without
 
 
 def test_a_page_is_taken_from_the_cache_of_the_home(

@@ -1,4 +1,4 @@
-"""Cells of tables: what they show, what hovering says, and that names are text."""
+"""Cells of tables: their text, their tooltips, and names as plain text."""
 
 from __future__ import annotations
 

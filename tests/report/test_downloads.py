@@ -1,4 +1,4 @@
-"""Links that save tables and figures: what stands in the files."""
+"""Links that save tables and figures, and the content of the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.report.test_cells import ROW, axis, cell, name
 
 
 def saved(markup: Markup | None, kind: str) -> tuple[str, str]:
-    """The file's name and content of one kind of link."""
+    """Return the file's name and content of one kind of link."""
     link = BeautifulSoup(str(markup), "lxml").select_one(f'a[download$=".{kind}"]')
     assert link is not None
     return str(link["download"]), unquote(str(link["href"]).partition(",")[2])

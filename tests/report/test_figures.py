@@ -58,7 +58,7 @@ def test_bar_of_a_number_is_scaled() -> None:
     assert bar_of("p", "r", None) == Bar("p", "r", None)
 
 
-def test_figures_without_numbers_are_none() -> None:
+def test_figures_without_numbers_are_not_drawn() -> None:
     assert bar_panels([Bar("a", "r", None, null=0.1)], {"r": "r"}, KEY, "bars", "bars") is None
     assert matrix_panels([Cell("a", "r", "c", None)], {"r": "r"}, {"c": "c"}, "m", "m") is None
     assert mark_lines([MarkLine("a", {})], {"x": Kind("dot", "x")}, "m", "m") is None
@@ -72,7 +72,7 @@ def test_labels_ids_and_colours_of_a_figure_are_its_own() -> None:
     assert drawn["aria-label"] == HOSTILE
     assert "$x$ & \\frac{" in shown(drawn)
     assert all(str(element["id"]).startswith("one-") for element in drawn.select("[id]"))
-    # One scheme for light and dark: what is drawn of ours has colours of the page.
+    # Our marks have the page's colours, which suit light and dark.
     assert {"var(--accent)", "var(--null)", "var(--ink)"} <= set(re.findall(r"var\(--\w+\)", svg))
     assert not re.search(r"#(?:0[0-9a-f]){3}\b", svg)
 

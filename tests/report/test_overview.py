@@ -27,7 +27,7 @@ METRICS = pl.DataFrame(
 def row(
     model: str, value: float | None, low: float | None = None, high: float | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A row of leaderboard_history."""
+    """Return a row of leaderboard_history."""
     week, null = more.pop("week", 0), more.get("null_value", 0.25)
     beyond = None if low is None or null is None else low > null
     return {
@@ -54,7 +54,7 @@ NEAR_B = row("c", 0.55, 0.45, 0.65)
 
 
 def difference(first: str, second: str, value: float, p_holm: float | None) -> dict[str, Any]:
-    """A row of paired differences."""
+    """Return a row of paired differences."""
     names = {"metric": "f1", "first_model": first, "second_model": second}
     return names | {"difference": value, "p_holm": p_holm}
 
@@ -139,7 +139,7 @@ def test_the_overview_shows_the_newest_occasion_and_its_change() -> None:
     assert re.findall(r"[+-]?\d+\.\d+|n \d+", tip) == values
     assert "vllm, bfloat16" in tip
     shown = [text_of(r) for r in numbers.select("tbody tr")]
-    assert shown[0] == "F1 ↑ agreement"  # what it means, without hovering
+    assert shown[0] == "F1 ↑ agreement"  # the meaning is visible without hovering
     assert "beyond its null" in shown[1]
     assert shown[1].endswith("w2: +0.05")
     assert shown[4] == "Error ↓ distance"
@@ -163,7 +163,7 @@ def test_one_model_on_one_occasion_has_no_figure_or_comparison() -> None:
 
 
 def agreement(other: str, n: int, rho: float | None, p_holm: float | None, **more: Any) -> dict[str, Any]:
-    """A row of evaluation_agreement."""
+    """Return a row of evaluation_agreement."""
     ends = {"ci_low": None, "ci_high": None, "unscored_reason": None, "least_rho": None}
     names = {"evaluation": "e", "label": "F1", "other_evaluation": other, "other_label": "Other"}
     return names | ends | {"n_models": n, "rho": rho, "p_holm": p_holm} | more
@@ -200,7 +200,7 @@ def test_rows_in_any_order_give_equal_bytes() -> None:
 
 
 def printed(model: str | None, value: float, **more: Any) -> dict[str, Any]:
-    """A row of beside_published; one with source measured is ours."""
+    """Return a row of beside_published; one with source measured is ours."""
     return {
         "metric": "f1", "label": "F1", "slice_kind": "overall", "slice": "all", "source": "paper Table 1",
         "model": model, "value": value, "ci_low": None, "ci_high": None, "null_value": None, "n_scored": None,
@@ -277,7 +277,7 @@ def test_the_shade_of_a_tile_rises_towards_the_best_value() -> None:
     assert shade(row("a", 0.625), "higher", 1.0, 0.0) == 0.5
     assert shade(row("a", 0.1), "higher", 1.0, 0.0) == 0.0
     assert shade(row("a", 0.125), "lower", 0.0, 0.0) == 0.5
-    assert shade(row("a", 0.5), "higher", None, 0.5) == 0.5  # of the widest gain that there is
+    assert shade(row("a", 0.5), "higher", None, 0.5) == 0.5  # relative to the largest gain
     assert shade(row("a", float("inf")), "higher", None, 0.5) == 0.0
 
 

@@ -1,4 +1,4 @@
-"""The frame of every page, and the least that an evaluation has to write for one."""
+"""The frame of every page, and the least code that an evaluation needs for one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Data(Frames):
 
 @pytest.fixture(name="template")
 def _template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The template in a package that can be imported, of a name of its own: modules outlive a test."""
+    """The template in an importable package with a unique name, because modules outlive a test."""
     package = tmp_path / f"report_of_{tmp_path.name}"
     (package / "templates").mkdir(parents=True)
     (package / "__init__.py").touch()

@@ -22,7 +22,7 @@ Manner = Literal[
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. With ETag or Last-Modified it is 304 for a request whose condition names that value.
+    """One answer; its status is 304 if the request's condition names the answer's ETag or Last-Modified.
 
     ``manner``: "truncated" promises one byte more than it sends; "close" ends the body by closing; "drip ..."
     sends a byte every 20 ms without end; "silent" sends nothing; "reset" breaks the connection
@@ -37,7 +37,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Seen:
-    """A request, when its headers had come (monotonic seconds), and on which connection."""
+    """A request, the time when its headers were complete (monotonic seconds), and its connection."""
 
     path: str
     headers: dict[str, str]
@@ -61,11 +61,11 @@ class MisbehavingServer(ThreadingHTTPServer):
         self.lock = threading.Lock()
 
     def url(self, path: str, host: str = "127.0.0.1", scheme: str = "http") -> str:
-        """The address of a path."""
+        """Return the address of a path."""
         return f"{scheme}://{host}:{self.server_port}{path}"
 
     def asked(self, path: str) -> list[Seen]:
-        """The requests for one path, in order."""
+        """Return the requests for one path, in order."""
         return [seen for seen in self.requests if seen.path == path]
 
     def use_tls(self, context: ssl.SSLContext) -> None:
@@ -88,7 +88,7 @@ class MisbehavingServer(ThreadingHTTPServer):
 
 @contextmanager
 def running() -> Iterator[MisbehavingServer]:
-    """A server for the duration of the block."""
+    """Yield a server for the duration of the block."""
     with MisbehavingServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()

@@ -73,7 +73,7 @@ def test_names_of_countries_give_their_code(name: str, code: str | None) -> None
         ("samoa", "Samoa"),
         ("Tongan", "Tonga"),
         ("American Samoa", "American Samoa"),
-        # Wider or narrower than a country, or of two of them.
+        # Wider or narrower than a country, or of two countries.
         ("Asian", None),
         ("Californian", None),
         ("Congolese", None),

@@ -24,7 +24,9 @@ def test_page_has_raw_bytes_and_the_headers_type_and_charset(
     assert (page.url, page.from_cache) == (web.url("/page?q=1"), False)
 
 
-def test_page_without_content_type_has_none(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_page_without_content_type_has_content_type_none(
+    web: MisbehavingServer, open_session: OpenSession
+) -> None:
     web.replies["/page"] = [Reply(body=b"x")]
     page = open_session().get(web.url("/page"))
     assert (page.content_type, page.charset) == ("", None)

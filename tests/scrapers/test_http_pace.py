@@ -29,7 +29,7 @@ def test_request_to_another_host_does_not_wait(
     session = open_session(pause_s=100)
     session.get(web.url("/page"))
     session.get(web.url("/page", host="localhost"))
-    # Each host: robots.txt, pause, page.
+    # For each host: robots.txt, pause, page.
     assert [round(slept, -1) for slept in clock.slept] == [100, 100]
 
 

@@ -85,7 +85,7 @@ PIECES = [
 
 
 def mutated(content: bytes, seed: int) -> bytes:
-    """Return the content with one to eight cuts, repetitions, odd bytes or pieces; equal for a seed."""
+    """Return the content with one to eight cuts, repetitions, odd bytes or pieces, determined by the seed."""
     rng = random.Random(seed)
     for _ in range(rng.randint(1, 8)):
         at, until = sorted(rng.randrange(len(content) + 1) for _ in range(2))

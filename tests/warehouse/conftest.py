@@ -20,7 +20,7 @@ def warehouse(new_home: Path) -> Warehouse:
 def shared(
     blank: Path, tmp_path: Path, shared_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> Warehouse:
-    """A warehouse on a shared store of this test's own: what every `Warehouse.open` gives in this process."""
+    """A warehouse on this test's own shared store; every `Warehouse.open` in this process opens it."""
     for name, value in shared_environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "machine"))

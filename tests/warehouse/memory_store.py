@@ -1,4 +1,4 @@
-"""A shared store whose servers are dictionaries, for tests of what machines do with it."""
+"""A shared store whose servers are dictionaries, for tests of how machines use it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Versions:
 
 
 class InMemory(SharedStore):
-    """A machine of its own on servers that several share."""
+    """One machine on servers that several machines share."""
 
     def __init__(self, home: Path, objects: Things, database: Versions, log: Path) -> None:
         super().__init__(home, "postgresql://nowhere/x", "s3://bucket/parts")

@@ -90,7 +90,7 @@ def start_python(code: str, home: Path) -> subprocess.Popen[str]:
 
 
 def await_line(process: subprocess.Popen[str], line: str) -> None:
-    """Wait for the next line that a process prints, which has to be this one."""
+    """Wait for the next line that a process prints, and assert that it is this line."""
     assert process.stdout is not None
     assert process.stdout.readline() == f"{line}\n"
 

@@ -22,7 +22,7 @@ ALL = ("overall", "all")
 
 
 def store(warehouse: Warehouse, evaluation: str, models: dict[str, list[Row]]) -> dict[tuple[str, str], Any]:
-    """Finished runs of one configuration; returns (model, metric) -> is_beyond_null and doubt."""
+    """Store finished runs of one configuration; return (model, metric) -> is_beyond_null and doubt."""
     for model, rows in models.items():
         engine = (f"engine of {model}", "lab/m")
         store_run(warehouse, evaluation, model, rows, PARAMS, f"c {evaluation}", engine)
@@ -42,7 +42,7 @@ def spectral(value: float, rho: float) -> list[Row]:
     return [headline("macro_f1", value, 0.04, 0.218), headline("rank_spearman", rho, 0.08, 0), *ranks]
 
 
-def test_a_number_within_the_draws_of_its_null_is_beyond_it_nowhere(
+def test_a_number_within_the_draws_of_its_null_is_never_beyond_it(
     warehouse: Warehouse,
 ) -> None:
     draws = row("macro_f1", ALL, 0.218, ci_low=0.0, ci_high=0.542, null_value=0.218)
@@ -56,7 +56,7 @@ def test_a_number_within_the_draws_of_its_null_is_beyond_it_nowhere(
     assert by_model["gemma", "rank_spearman"] == (False, order)
     assert by_model["clear", "macro_f1"] == by_model["clear", "rank_spearman"] == (True, None)
     assert by_model["tie", "macro_f1"][0] is False
-    assert by_model["tie", "rank_spearman"] == (True, None)  # 2.5 % of the orders reach it or more, together
+    assert by_model["tie", "rank_spearman"] == (True, None)  # 2.5 % of the orders reach or exceed it
 
     heading = BeautifulSoup(overview(warehouse), "lxml").select_one("#spectral")
     numbers = heading.find_next("table")  # type: ignore[union-attr]
@@ -105,7 +105,7 @@ def test_without_interval_or_null_is_beyond_null_is_empty(warehouse: Warehouse) 
     assert by_model["m", "accuracy"] == by_model["m", "scenario_gain"] == (None, None)
 
 
-def test_a_metric_where_lower_is_better_is_beyond_its_null_below_it(warehouse: Warehouse) -> None:
+def test_a_metric_where_lower_is_better_is_beyond_its_null_if_below(warehouse: Warehouse) -> None:
     models = {str(value): [headline("map_cv", value, 0.1, 0.5)] for value in (0.3, 0.45, 0.8)}
     by_model = store(warehouse, "fmlama", models)
     assert [by_model[model, "map_cv"][0] for model in models] == [True, False, False]
@@ -168,7 +168,7 @@ def test_the_interval_of_a_null_widens_the_comparison(
     ("evaluation", "metric", "flags", "doubt"),
     [
         ("cure", "coverage", [1.0], None),
-        ("cure", "coverage", [1.0, None], None),  # of few items of a pack nothing is known
+        ("cure", "coverage", [1.0, None], None),  # too few items of a pack to decide
         ("cure", "coverage", [1.0, 0.0], "explanations not shown to beat another item's"),
         ("cure", "coverage", [None], "too few explanations for a test against another item's"),
         ("explication", "apr", [1.0], None),

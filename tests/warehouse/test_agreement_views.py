@@ -1,4 +1,4 @@
-"""Models by headlines, how evaluations and external rankings agree, and what few models cannot tell."""
+"""Models by headlines, agreement of evaluations with each other and with rankings, and too few models."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_external_rankings_are_joined_by_model_name_or_id(warehouse: Warehouse) 
 
 
 def test_a_model_of_two_engines_is_one_model_across_evaluations(warehouse: Warehouse) -> None:
-    """spectral by one engine, culturall by another; where both ran one evaluation, float32 stands."""
+    """One engine ran spectral, another culturall; if both ran an evaluation, the float32 run is shown."""
     names = "abcdef"
     kinds = (("spectral", "macro_f1", "packed_trie"), ("culturall", "accuracy", "vllm"))
     for evaluation, metric, kind in kinds:
@@ -116,7 +116,7 @@ def store_model(
     warehouse: Warehouse, evaluation: str, metric: str, name: str, value: float, kind: str,
     dtype: str
 ) -> None:  # fmt: skip
-    """A finished run of one model by an engine, with one headline."""
+    """Store a finished run of one model by an engine, with one headline."""
     run_id = f"{evaluation}-{name}-{kind}-{dtype}"
     engine = {"kind": kind, "model": f"lab/{name}", "dtype": dtype}
     own = {"evaluation": evaluation, "engine_hash": run_id, "model_hash": f"weights of {name}"}
@@ -128,7 +128,7 @@ def store_model(
         finish_run(connection, run_id)
 
 
-def test_a_pair_that_no_model_has_both_of_is_a_row_with_a_reason(warehouse: Warehouse) -> None:
+def test_a_pair_of_evaluations_without_a_common_model_has_a_reason(warehouse: Warehouse) -> None:
     store_headline(warehouse, "spectral", [0.1, 0.2, 0.3], "macro_f1", 0.05)
     store_headline(warehouse, "explication", [None, None], "apr", 0.5)
     pair = agreement(warehouse, "spectral")

@@ -29,7 +29,7 @@ STATES = "SELECT run_id, status FROM run ORDER BY ALL"
 
 @pytest.fixture
 def two_runs(warehouse: Warehouse) -> Warehouse:
-    """Two finished runs of two rows each, and one at work with a row."""
+    """A warehouse with two finished runs of two rows each, and a running one with a row."""
     with warehouse.write() as connection:
         for name, model in (("aa", "m"), ("ab", "n"), ("ba", "o")):
             save_run(connection, make_run(name, model))

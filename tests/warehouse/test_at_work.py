@@ -1,4 +1,4 @@
-"""Runs under way are told from killed ones: by a lock in a folder, by leases in a shared store."""
+"""Running runs are distinguished from killed ones: by a lock in a folder, by leases in a shared store."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_lease_of_a_run_ends_with_its_block_and_expires_after_a_kill(
 
 
 def test_prune_keeps_the_parts_of_a_run_under_way(warehouse: Warehouse) -> None:
-    """A later occasion has finished meanwhile, so nothing but the process at work keeps the first one's."""
+    """A later occasion has finished, so only the running process keeps the parts of the first occasion."""
     for name, occasion in (("aa", "w1"), ("ab", "w2")):
         store_part(warehouse, logprobs(request=name, run_id=name), name)
         requests = {"request_hash": [name], "topic": ["t"], "label": ["l"]}

@@ -1,4 +1,4 @@
-"""The cache of a shared store on a folder alone: which files are deleted, and which a reader keeps."""
+"""The cache of a shared store, tested on a folder: the files it deletes, and those a reader keeps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def path_of(cache: Cache, name: str, kind: str = "item_logprob") -> Path:
 
 
 def put(cache: Cache, name: str, age_s: float = 0, size: int = BYTES) -> Path:
-    """A file that was last touched so long ago, without that the cache knows of it."""
+    """Return a file that was last touched this long ago, without the cache's knowledge."""
     path = path_of(cache, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x" * size)
@@ -83,9 +83,9 @@ def test_files_touched_within_a_reading_stay_until_it_ends(cache: Cache) -> None
         assert "p2" not in names(cache)
         put_more = [put(cache, f"q{n}", -60) for n in range(9)]
         cache.trim()
-        assert {path.stem for path in put_more} <= set(names(cache))  # too much, and all of it in use
+        assert {path.stem for path in put_more} <= set(names(cache))  # above the limit, all in use
         assert cache.cache_size().bytes > cache.limit
-    assert cache.cache_size().bytes <= cache.limit  # the reading because of which it was too much has ended
+    assert cache.cache_size().bytes <= cache.limit  # the reading that used the files has ended
     assert list((cache.folder / ".reading").iterdir()) == []
 
 
@@ -98,10 +98,10 @@ def test_files_are_listed_only_after_a_number_of_new_bytes(
     monkeypatch.setattr(Cache, "trim", lambda self: (looks.append(1), trim(self))[1])
     with cache.reading():
         pass
-    assert not looks  # nothing was kept yet
+    assert not looks  # no file was cached yet
     for n in range(12):
         cache.keep(path_of(cache, f"p{n}"), b"x" * BYTES)
-    # At once, since nobody knows what was there, and then once ten more have come.
+    # The first look is at once, since the folder's content is unknown; the next after ten further files.
     assert len(looks) == 2
 
 
@@ -161,7 +161,7 @@ def test_a_replaced_published_file_is_deleted_after_ten_minutes(
         path = store / f"{version:08}-x.duckdb"
         path.write_bytes(b"x")
         os.utime(path, (time.time() - age_s,) * 2)
-    if is_read:  # by one who began after it had been replaced
+    if is_read:  # by a reader that began after the file was replaced
         with cache.reading():
             cache.remove_replaced(store)
     cache.remove_replaced(store)

@@ -50,7 +50,7 @@ def test_two_machines_complete_each_unit_once(
     answered(shared, [JP])
 
     def meanwhile(seconds: float) -> None:
-        """The first machine ends while the second one waits."""
+        """Let the first machine end while the second waits."""
         answered(shared, [FR, IT])
 
     monkeypatch.setattr(claims.time, "sleep", meanwhile)
@@ -68,7 +68,7 @@ def test_leases_of_a_killed_machine_expire(
     assert isinstance(leases, PostgresLeases)
     assert leases.take([FR, IT], "killed", -1) == {FR, IT}, "it has run out a second ago"
     names("next")
-    monkeypatch.setattr(claims, "LEASE_S", -0.5)  # nor is the server new
+    monkeypatch.setattr(claims, "LEASE_S", -0.5)  # and the server has not just started
     assert leases.take([FR], "next", -0.5) == {FR}
     assert leases.take([FR], "third", 3600) == set(), "a server that has just started waits for all holders"
     assert leases.take([JP], "third", 60) == {JP}
@@ -85,7 +85,7 @@ def test_a_failure_releases_its_units_at_once(shared: Warehouse, names: Callable
     names("first")
     share = claimed(shared, KIND, [FR])
     assert next(share) == [FR]
-    share.close()  # as an error in the loop over it does
+    share.close()  # as an error in the loop over the share does
     names("second")
     assert next(claimed(shared, KIND, [FR])) == [FR]
 

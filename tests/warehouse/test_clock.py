@@ -1,4 +1,4 @@
-"""A clock that is set back or forward: runs and occasions stand in the order in which they were made."""
+"""If the clock is set back or forward, runs and occasions keep the order in which they were made."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _made(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pyt
             save_run(connection, run)
             save_metrics(connection, run.run_id, metrics())
             finish_run(connection, run.run_id)
-        save_run(connection, of[-1][0])  # is under way
+        save_run(connection, of[-1][0])  # this run has not finished
         monkeypatch.undo()
         freeze_cohort(connection, "c", "first", ["r0"])
     return warehouse
@@ -63,5 +63,5 @@ def test_the_last_finished_run_is_the_newest_and_is_not_pruned_whatever_the_cloc
     for _ in range(2):
         assert made.query(LATEST)["run_id"].to_list() == ["r3"]
         assert made.query(HISTORY)["occasion"].to_list() == list(OCCASIONS)
-        prune(made, timedelta(0))  # however old the clock makes them, what numbers rest on stays
+        prune(made, timedelta(0))  # parts behind numbers stay, however old they are by the clock
         assert set(made.query(f"SELECT DISTINCT run_id FROM {KIND}")["run_id"]) >= {"r0", "r3", "r4"}

@@ -1,4 +1,4 @@
-"""Opening, reading and writing within one process, and programs from outside that hold the file."""
+"""Opening, reading and writing within one process, and outside programs that hold the file."""
 
 import os
 import pickle
@@ -68,13 +68,13 @@ def test_opening_repairs_a_file_that_another_process_replaced(
 
     monkeypatch.setattr(connection_module, "is_up_to_date", look)
     shutil.copy(blank / warehouse.path.name, warehouse.home / "copy")
-    (warehouse.home / "copy").replace(warehouse.path)  # its views read the parts of another folder
+    (warehouse.home / "copy").replace(warehouse.path)  # the copy's views read the parts of another folder
     Warehouse.open(warehouse.home)
     assert looked == [str(warehouse.home)]
     assert warehouse.query("SELECT value FROM state WHERE name = 'home'").item() == str(warehouse.home)
     Warehouse.open(warehouse.home)
     Warehouse.open(warehouse.home)
-    assert looked == [str(warehouse.home)]  # and its own repair is known
+    assert looked == [str(warehouse.home)]  # the process remembers its own repair
 
 
 def test_a_file_replaced_before_a_write_is_repaired_by_the_next_open(
@@ -215,7 +215,7 @@ def test_a_damaged_file_is_refused_with_the_way_to_a_new_one(warehouse: Warehous
 
 def test_damage_found_by_a_query_or_a_write_is_the_same_error(warehouse: Warehouse) -> None:
     size = warehouse.path.stat().st_size
-    with warehouse.path.open("r+b") as file:  # the header and what says where the tables are stay
+    with warehouse.path.open("r+b") as file:  # the header and the index of tables stay intact
         file.seek(12288 + 262144)
         file.write(os.urandom(size // 2))
     tables = ("item", "country", "scenario", "metric", "exemplar", "cure_item")
@@ -299,7 +299,7 @@ def test_a_new_home_is_readable_by_its_owner_only(
                 path.mkdir()
             make(path)
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
-        path.chmod(0o750)  # its owner may open it to a group
+        path.chmod(0o750)  # the owner may give a group access
         Warehouse.open(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o750
     finally:

@@ -35,8 +35,8 @@ ROWS = (
 
 @pytest.fixture
 def full(warehouse: Warehouse) -> Warehouse:
-    """A local warehouse with a finished run, twelve parts, one of them registered since the last write, and a
-    job that a server was sent."""
+    """A local warehouse with a finished run, twelve parts (one registered since the last write), and a note
+    on a job that was sent to a server."""
     with warehouse.write() as connection:
         save_run(connection, make_run("r1"))
         save_metrics(connection, "r1", metrics())
@@ -53,7 +53,7 @@ def full(warehouse: Warehouse) -> Warehouse:
 
 @pytest.fixture(params=["folder", pytest.param("shared", marks=[pytest.mark.slow, pytest.mark.heavy])])
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store where nothing is yet, as a command line names it."""
+    """An empty store, as named on a command line."""
     if request.param == "folder":
         return store_named(str(tmp_path / "folder"))
     settings: dict[str, str] = request.getfixturevalue("shared_environment")
@@ -81,7 +81,7 @@ def test_a_warehouse_copied_to_another_store_and_back_is_equal(
     assert dict(verified.select("what", "n_target").rows())["part_unit_base"] == 24
     shared = Warehouse.open(target)
     assert_equal(full, shared)
-    assert copy(full, target).equals(verified)  # once more: it is verified again
+    assert copy(full, target).equals(verified)  # a second copy is only verified again
 
     back = LocalStore(tmp_path / "back")
     copy(shared, back)
@@ -121,7 +121,7 @@ def test_an_interrupted_copy_sends_no_part_twice(
 def test_a_copy_replaces_no_other_warehouse(
     full: Warehouse, target: Store, copied_home: Callable[[], Path], blank: Path
 ) -> None:
-    copy(Warehouse(LocalStore(blank)), target)  # what every new one has may be replaced
+    copy(Warehouse(LocalStore(blank)), target)  # the content of a new warehouse may be replaced
     copy(full, target)
     other = Warehouse.open(LocalStore(copied_home()))
     with pytest.raises(WarehouseError, match=r"there is a warehouse at .* already .*rows of"):

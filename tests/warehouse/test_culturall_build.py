@@ -1,4 +1,4 @@
-"""Tables of a build of CulturALL: what is kept, replaced and refused, and where drafts stand."""
+"""Tables of a build of CulturALL: rows that are kept, replaced and refused, and the state of drafts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def draft(name: str, *faults: str, **cells: Any) -> Row:
-    """A row of culturall_draft by a model."""
+    """Return a row of culturall_draft by a model."""
     return {
         "draft": name, "origin": "page", "source": "p#1", "source_hash": f"s-{name}", "source_text": "t",
         "language": "en", "form": "free", "scenario": "S", "question": "Q", "answer": "A", "author": "m",
@@ -102,7 +102,7 @@ def test_elevations_and_revisions_replace_their_parents(warehouse: Warehouse) ->
         "a": "replaced", "a2": "drafted", "b": "drafted", "b2": "elevation_rejected", "c": "replaced",
         "c2": "revised",
     }  # fmt: skip
-    # Another decision takes the revision back.
+    # Another decision withdraws the revision.
     save_reviews(warehouse, [decided("c", "accept")], [])
     assert states(warehouse)["c"] == "accepted"
     assert "c2" not in states(warehouse)
@@ -112,9 +112,9 @@ def test_rows_that_contradict_themselves_are_refused(warehouse: Warehouse) -> No
     before = warehouse.path.read_bytes()
     for wrong in (
         draft("a", scenario=None),  # no texts and no fault
-        draft("a", parent="b"),  # only elevations and revisions have one
-        draft("a", origin="elevation", parent="b"),  # by which technique?
-        draft("a", request_hash=None),  # a model's without provenance
+        draft("a", parent="b"),  # only elevations and revisions have a parent
+        draft("a", origin="elevation", parent="b"),  # the technique is missing
+        draft("a", request_hash=None),  # a model's draft without provenance
         draft("a", form="essay"),
         draft("a", "cut_off", fault_details=[]),
     ):

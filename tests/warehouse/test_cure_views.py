@@ -29,7 +29,7 @@ def rows_of(warehouse: Warehouse, view: str) -> list[dict[str, Any]]:
 
 
 def explained(benchmark: str, value: float | None, gain: float | None) -> list[Row]:
-    """A metric's value +- 0.1 and its gain +- 0.2."""
+    """Return a metric's value +- 0.1 and its gain +- 0.2."""
     where = ("benchmark", benchmark)
     return [
         row(
@@ -108,7 +108,7 @@ def test_validated_holds_for_this_judge_with_this_rubric(warehouse: Warehouse) -
     judge(warehouse, store(warehouse, "m", rows), "m")
     validate(warehouse, "normad")
     validate(warehouse, "casa", name="another judge")
-    validate(warehouse, "culturebank", metrics=["krippendorff_alpha_nominal"])  # people among themselves
+    validate(warehouse, "culturebank", metrics=["krippendorff_alpha_nominal"])  # agreement among people only
     validated = {r["benchmark"]: r["validated"] for r in rows_of(warehouse, "leaderboard_cure")}
     assert validated == {"normad": True, "casa": False, "culturebank": False, "specnorm": False}
 
@@ -136,7 +136,7 @@ def test_validation_without_a_value_does_not_count(warehouse: Warehouse) -> None
 
 def test_the_judges_of_a_run_are_those_of_its_configuration(warehouse: Warehouse) -> None:
     judge(warehouse, store(warehouse, "a", explained("normad", 0.4, 0.3)), "a", benchmarks=["normad"])
-    store(warehouse, "b", explained("normad", 0.5, 0.3))  # the verdicts are another run's
+    store(warehouse, "b", explained("normad", 0.5, 0.3))  # the verdicts belong to another run
     store(warehouse, "c", explained("normad", 0.5, 0.3), "other")
     judges = {r["model"]: r["judge"] for r in rows_of(warehouse, "leaderboard_cure")}
     assert judges == {"a": JUDGE, "b": JUDGE, "c": None}

@@ -34,7 +34,7 @@ def _scored(copied_home: Callable[[], Path]) -> Warehouse:
 
 
 def put_scored(connection: Any) -> None:
-    """The runs of all three evaluations, within a write."""
+    """Store the runs of all three evaluations within a write."""
     for model, value in APR.items():
         rows = [
             row("apr", ("condition", "control"), value),
@@ -45,7 +45,7 @@ def put_scored(connection: Any) -> None:
         ]
         put_run(connection, "explication", model, rows, {}, engine=(model, "fake"))
     for model, value in F1.items():
-        for config, f1 in (("old", 1 - value), ("new", value)):  # the newest run stands for an engine
+        for config, f1 in (("old", 1 - value), ("new", value)):  # the newest run of an engine counts
             rows = [row("macro_f1", ("overall", "all"), f1)]
             put_run(connection, "spectral", model, rows, {}, config, engine=(model, "fake"))
     for model, value in KNOWS.items():
@@ -74,7 +74,7 @@ def test_correlations_use_the_models_that_have_both_numbers(scored: Warehouse) -
 
 def test_constant_and_unscored_numbers_have_no_correlation(scored: Warehouse) -> None:
     meta = scored.query("FROM meta_explication WHERE condition = 'treatment'").to_dicts()
-    assert {r["other_evaluation"] for r in meta} == {"spectral", "cure"}  # no instruction following there
+    assert {r["other_evaluation"] for r in meta} == {"spectral", "cure"}  # no pair with instruction following
     assert [(r["pearson"], r["spearman"]) for r in meta] == [(None, None)] * 2
     places = scored.query("SELECT place FROM meta_explication ORDER BY place")["place"]
     assert places.to_list() == [*range(1, 8)]
@@ -85,7 +85,7 @@ FACTS = {"a": 0.7, "b": 0.2, "c": 0.9, "d": 0.5, "e": 0.4, "f": 0.3, "g": 0.1}
 
 @pytest.fixture(scope="module", name="ranked")
 def _ranked(copied_home: Callable[[], Path]) -> Warehouse:
-    """All seven know structure and facts; another benchmark places five of them, one by two names."""
+    """A warehouse of seven models with all metrics; another benchmark ranks five, one under two names."""
     warehouse = Warehouse.open(copied_home())
     with warehouse.write() as connection:
         put_scored(connection)

@@ -1,4 +1,4 @@
-"""A shared store whose servers are dictionaries: which parts a query fetches, keeps and refuses."""
+"""A shared store whose servers are dictionaries: the parts that a query fetches, keeps and refuses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KIND = "item_logprob"
 
 
 class Servers(NamedTuple):
-    """What machines share. parts: request -> the part that answers it."""
+    """The state that machines share. parts: request -> the part with its answers."""
 
     objects: Things
     database: Versions
@@ -69,12 +69,12 @@ def warehouse(store: InMemory) -> Warehouse:
 
 @pytest.fixture
 def parts(servers: Servers) -> dict[str, str]:
-    """Request -> its part, none of which this machine has fetched."""
+    """Map request -> its part; this machine has fetched none of them."""
     return servers.parts
 
 
 def logprobs(countries: str, request: str, run: str = "r") -> pl.DataFrame:
-    """One item of each country."""
+    """Return one item of each country."""
     same = {"request_hash": request, "run_id": run, "model": "m", "domain": "d", "question": "d-1"}
     frame = pl.DataFrame({"country": countries.split()})
     return frame.with_columns(
@@ -88,7 +88,7 @@ def path_of(store: SharedStore, part: str) -> Path:
 
 
 def fetched(store: InMemory, parts: dict[str, str]) -> set[str]:
-    """The requests whose parts were fetched since the last look."""
+    """Return the requests whose parts were fetched since the last look."""
     of = {part: request for request, part in parts.items()}
     names = {of[Path(name).stem] for name in store.objects.read if name.startswith("parts/")}
     store.objects.read.clear()
@@ -158,7 +158,7 @@ def test_more_than_a_hundred_parts_are_looked_up_in_their_folder(
     name = str(units[0]["part"][0])
     del store.objects[f"parts/{KIND}/{name}.parquet"]
     path_of(store, name).unlink()
-    assert warehouse.query(count).item() == 97 + 3 * 2  # it is not there: others can be read all the same
+    assert warehouse.query(count).item() == 97 + 3 * 2  # the part is missing; other parts can still be read
 
 
 SCAN = {"name": "READ_PARQUET ", "extra_info": {"Filters": "request_hash='q1'"}}
@@ -271,7 +271,7 @@ def test_a_part_set_aside_is_in_the_local_quarantine(store: InMemory) -> None:
     assert moved.read_bytes() == b"x"
     assert moved.is_relative_to(store.home / "quarantine" / KIND)
     assert "p" not in store.part_sizes(KIND)
-    assert store.set_part_aside(KIND, "p") == moved  # another machine was faster
+    assert store.set_part_aside(KIND, "p") == moved  # another machine has already moved it
 
 
 def test_every_write_is_a_version_that_others_fetch_once(

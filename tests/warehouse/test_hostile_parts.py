@@ -147,7 +147,7 @@ MORE_NAMES = [pytest.param(name, marks=pytest.mark.heavy) for name in ("a/b", ".
 def test_part_names_in_a_database_lead_to_no_file_outside(
     warehouse: Warehouse, good: Path, tmp_path: Path, name: str
 ) -> None:
-    """Whoever made a warehouse that is copied, checked or queried may have written any name into it."""
+    """The author of a warehouse that is copied, checked or queried may have written any name into it."""
     content = good.read_bytes()
     evil = f"{name}-{sha256(content).hexdigest()[:32]}"
     with warehouse.write() as connection:

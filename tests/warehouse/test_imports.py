@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[2] / "warehouse"
 
 
 def imports_of(file: Path, known: set[str]) -> set[str]:
-    """The modules of `known` that a file imports anywhere: in functions and TYPE_CHECKING blocks as well."""
+    """Return the modules of `known` that a file imports, also in functions and TYPE_CHECKING blocks."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -22,14 +22,14 @@ def imports_of(file: Path, known: set[str]) -> set[str]:
 
 
 def import_graph(package: Path) -> dict[str, set[str]]:
-    """Module -> the modules of the package that it imports. The package itself is its `__init__`."""
+    """Return module -> the modules of the package that it imports. The package itself is its `__init__`."""
     modules = {f"{package.name}.{file.stem}": file for file in package.glob("*.py")}
     modules[package.name] = modules.pop(f"{package.name}.__init__")
     return {module: imports_of(file, set(modules)) for module, file in modules.items()}
 
 
 def cycles(graph: dict[str, set[str]]) -> set[str]:
-    """Modules in a cycle or above one: what is left without those that import no other."""
+    """Return the modules in a cycle or above one, by removing those that import no remaining module."""
     remaining = dict(graph)
     while leaves := [module for module, needed in remaining.items() if not needed & remaining.keys()]:
         for module in leaves:

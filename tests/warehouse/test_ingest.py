@@ -1,4 +1,4 @@
-"""Dish sets: whole or not at all, what is refused, and the view that joins them with the shipped dishes."""
+"""Dish sets: stored whole or not at all, refused rows, and the view that joins them with shipped dishes."""
 
 import json
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ SHIPPED_GROUPS = {
 
 
 def dishes(*urls: str, language: str = "en", **cells: Any) -> pl.DataFrame:
-    """One row a url."""
+    """Return one row per url."""
     row = {"language": language, "name": "soup", "origin": "Canada", "origin_name": None, "image": None}
     row |= {"ingredients": ["water", "salt"], "materials": []}
     types = {"origin_name": pl.String, "image": pl.String, "materials": pl.List(pl.String)}

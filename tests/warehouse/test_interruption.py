@@ -1,4 +1,4 @@
-"""After Ctrl-C nothing is written, also where a library swallowed it."""
+"""After Ctrl-C nothing is written, even if a library has swallowed the interruption."""
 
 from __future__ import annotations
 
@@ -60,4 +60,4 @@ def test_an_interruption_that_a_library_swallows_ends_the_command_with_130(
         command()
     assert ended.value.exit_code == 130
     assert "interrupted: run again to resume" in capsys.readouterr().err
-    assert write_part(warehouse.home, KIND, "p", logprobs()).height  # the next command writes again
+    assert write_part(warehouse.home, KIND, "p", logprobs()).height  # the next command can write

@@ -18,7 +18,7 @@ STORED = "SELECT judge, rubric, metric, value FROM judge_validation ORDER BY ALL
 
 
 def rows(*metrics: str, **cells: Any) -> pl.DataFrame:
-    """A row a metric, scored."""
+    """Return a row a metric, scored."""
     row = {"judge": "j", "judge_hash": "h", "rubric": "coverage 1", "dimension": "coverage", "value": 0.5}
     row |= {"unscored_reason": None, "ci_low": 0.1, "ci_high": 0.9, "n": 12, "source": "ana.csv sha256:00"}
     return pl.DataFrame([row | cells | {"metric": metric} for metric in metrics])
@@ -44,7 +44,7 @@ def test_a_second_validation_replaces_only_that_of_its_judge_rubric_and_dimensio
     others = [{"judge": "k"}, {"judge_hash": "i"}, {"rubric": "coverage 2"}, {"dimension": "beauty"}]
     for cells in others:
         save_validation(warehouse, rows("cohen_kappa", **cells))
-    # Pearson is not among the new ones: it goes too.
+    # Pearson is not among the new numbers, so it is deleted.
     save_validation(warehouse, rows("cohen_kappa", "brier", value=0.25))
     stored = warehouse.query("SELECT * FROM judge_validation")
     assert stored.height == 2 + len(others)
@@ -90,7 +90,7 @@ def test_rows_that_the_table_refuses_leave_the_old_ones(warehouse: Warehouse, ce
 
 
 def test_a_validation_belongs_to_an_engine_not_to_a_name(warehouse: Warehouse) -> None:
-    """Two engines of one name judged; one of them was validated, under another name."""
+    """Two engines with one name judged; one of them was validated under another name."""
     scored = [metric_row("coverage", ("overall", "all"), 0.5)]
     judged: dict[str, Any] = {"item": "i", "item_text": "i", "group_name": "IN", "judged": "real:0"}
     judged |= {"verdict": "YES", "value": 1.0, "model": "m", "judge": "j", "rubric": "coverage 1"}

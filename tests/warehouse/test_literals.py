@@ -1,4 +1,4 @@
-"""Values bound as literals give what values bound by DuckDB's client give."""
+"""Values bound as literals give the same results as values bound by DuckDB's client."""
 
 from __future__ import annotations
 

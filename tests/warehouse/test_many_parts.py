@@ -1,4 +1,4 @@
-"""Fifty thousand units in two thousand parts: what opening, one request and a whole view take after."""
+"""Fifty thousand units in two thousand parts: the time to open, read one request, and read a whole view."""
 
 import time
 from collections.abc import Callable
@@ -23,7 +23,7 @@ BARS_S = {"open": 0.2, "one request": 0.2, "full view": 2.0}
 
 
 def parts_of(warehouse: Warehouse) -> None:
-    """Written as a killed run leaves them: not registered. Ten parts answer one request."""
+    """Write parts as a killed run leaves them, unregistered; ten parts answer one request."""
     for number in range(N_PARTS):
         units = [f"u{number:05}-{unit:02}" for unit in range(N_UNITS)]
         frame = pl.DataFrame({"country": units}).with_columns(

@@ -80,7 +80,7 @@ def test_a_view_that_cannot_be_created_names_its_file(
 
 
 def test_migration_008_keeps_rows_and_scraped_lists(folder: Path) -> None:
-    """008 renames columns of run_request, and what reference files are called in the table state."""
+    """008 renames columns of run_request, and the names of reference files in the table state."""
     for file in sorted(migrate_module._SCHEMA.glob("00[2-7]_*.sql")):
         shutil.copy(file, folder)
     with duckdb.connect() as connection:
@@ -102,7 +102,7 @@ def test_migration_008_keeps_rows_and_scraped_lists(folder: Path) -> None:
 
 
 def test_migration_023_marks_older_runs_of_servers(folder: Path) -> None:
-    """Whose answers they hold is not known: the address was no part of the engine's identity."""
+    """The server behind their answers is unknown, since the address was not in the engine's identity."""
     for file in migrate_module._SCHEMA.glob("*.sql"):
         if file.name < "023":
             shutil.copy(file, folder)

@@ -44,7 +44,7 @@ def rows(n: int) -> pl.DataFrame:
 
 
 def places(home: Path) -> dict[Path, int]:
-    """Every file and its size."""
+    """Return every file and its size."""
     return {path: path.stat().st_size for path in home.rglob("*") if path.is_file()}
 
 
@@ -214,7 +214,7 @@ def test_prune_takes_ages_beyond_the_first_date(full: Warehouse, copied_home: Ca
     for age in (timedelta.max, timedelta(days=99_999 * 365), timedelta(0)):
         prunable(full, age)
         prune(full, age)
-    for home in (full.home, copied_home()):  # one without a part has nothing to show
+    for home in (full.home, copied_home()):  # both, since a home without parts shows nothing
         arguments = ["prune", "--older-than", "99999y", "--delete"]
         result = CliRunner().invoke(app, arguments, env={"CULTURESCOPE_HOME": str(home)})
         assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""A store that fails and comes back: nothing is lost or done twice, and one line reports it."""
+"""If a store fails and recovers, nothing is lost or repeated, and one line reports it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ROWS = "SELECT count(*) FROM item_logprob"
 
 
 class Network(SimpleNamespace):
-    """s3, postgres: the proxies; pauses: seconds that somebody would have waited, time after time; after:
-    number of pauses -> what happens then."""
+    """s3, postgres: the proxies; pauses: seconds of each wait; after: number of pauses -> a function to call
+    then."""
 
     s3: FaultyS3
     postgres: FaultyPostgres
@@ -50,7 +50,7 @@ class Network(SimpleNamespace):
 def network(
     blank: Path, tmp_path: Path, shared_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Network]:
-    """A shared warehouse behind proxies. Nobody waits: a pause is counted, and may mend what is broken."""
+    """A shared warehouse behind proxies. Pauses take no time; they are recorded and may repair a fault."""
     address = urlsplit(shared_environment["CULTURESCOPE_WAREHOUSE"])
     endpoint = shared_environment["CULTURESCOPE_PARTS_ENDPOINT"]
     assert address.port is not None
@@ -243,7 +243,7 @@ def test_pauses_grow_to_30_s_and_end_after_15_minutes(pauses: list[float]) -> No
 def test_a_server_that_never_answered_this_machine_is_tried_for_10_s(
     pauses: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that has answered once is waited for, by other processes as well."""
+    """If a server has answered once, other processes on this machine wait for it too."""
     monkeypatch.setattr(patience, "_contacted", set())
     sign = patience.contact_file(tmp_path, "here")
     with pytest.raises(StoreAway, match=r"tried for 10 s, and it never answered this machine before\. Look"):

@@ -1,4 +1,4 @@
-"""Part kinds: what a file declares, what is refused, and parts from before a column was added or renamed."""
+"""Part kinds: declarations, refused declarations, and parts older than an added or renamed column."""
 
 from pathlib import Path
 
@@ -41,13 +41,13 @@ initial = { sql = "left(proverb, 1)", comment = "Its first letter." }
 
 @pytest.fixture
 def kind(tmp_path: Path) -> PartKind:
-    """A kind that nobody else has."""
+    """A kind that exists only in this test."""
     (tmp_path / "proverb.toml").write_text(DECLARED)
     return read_kinds(tmp_path)["proverb"]
 
 
 def verdicts(**cells: object) -> pl.DataFrame:
-    """One row of a part of the kind verdict."""
+    """Return one row of a part of the kind verdict."""
     row = {
         "request_hash": "q", "run_id": "r", "model": "m", "judge": "j", "judge_hash": "h", "rubric": "mes 1",
         "item": "Q1", "item_text": "soup", "group_name": "Japan", "judged": "salt", "verdict": "Correct",

@@ -52,7 +52,7 @@ def write(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
 
 
 def plain(parts: Iterable[str]) -> list[str]:
-    """Names of parts without the hash of their content."""
+    """Return names of parts without the hash of their content."""
     return [part.split("-")[0] for part in parts]
 
 
@@ -109,7 +109,7 @@ def test_wrong_names_of_parts_and_unknown_kinds_are_refused(
         write_part(warehouse.home, kind, name, logprobs())
 
 
-def test_reading_a_part_that_does_not_exist_names_the_file(warehouse: Warehouse) -> None:
+def test_error_on_a_missing_part_names_the_file(warehouse: Warehouse) -> None:
     with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*culturescope check"):
         read_part(warehouse.home, KIND, "p9")
 
@@ -122,7 +122,7 @@ def test_full_disk_leaves_no_part(warehouse: Warehouse) -> None:
     assert os.listdir(warehouse.home / "parts" / KIND) == ["_empty.parquet"]
 
 
-def test_a_full_disk_is_told_from_other_errors() -> None:
+def test_a_full_disk_is_distinguished_from_other_errors() -> None:
     assert is_disk_full(OSError(errno.ENOSPC, "x"))
     assert is_disk_full(duckdb.IOException(f"Could not write: {os.strerror(errno.ENOSPC)}"))
     assert not is_disk_full(OSError(errno.EACCES, "x"))
@@ -240,7 +240,7 @@ def test_orphans_are_registered_in_one_transaction(
         return counted_write(self)
 
     monkeypatch.setattr(Warehouse, "write", counted)
-    # Of two that answer the same, the first in the order of names.
+    # Of two parts with the same units, the first by name is registered.
     registered = register_orphans(warehouse, KIND).registered
     assert plain(registered) == [f"p{number:02}" for number in range(0, 20, 2)]
     assert next(n_writes) == 1

@@ -59,7 +59,7 @@ def test_withdrawing_deletes_a_persons_answers(warehouse: Warehouse) -> None:
     assert warehouse.query("SELECT n_people, n_withdrawn FROM study_progress").rows() == [(1, 1)]
 
 
-def test_answers_to_attention_checks_are_no_ratings(warehouse: Warehouse) -> None:
+def test_answers_to_attention_checks_do_not_count_as_ratings(warehouse: Warehouse) -> None:
     save_study(warehouse, STUDY, [ITEM | {"is_check": True}], [answer("a", "1")], [], [])
     assert warehouse.query("FROM human_rating").is_empty()
 

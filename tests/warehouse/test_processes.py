@@ -203,7 +203,7 @@ def write_for_ever(warehouse: Warehouse) -> None:
 def test_an_exception_of_a_signal_handler_passes_through_a_query(
     warehouse: Warehouse, work: Callable[[Warehouse], object]
 ) -> None:
-    """DuckDB alone makes a RuntimeError of it, which would be shown as a fault of ours."""
+    """DuckDB turns it into a RuntimeError, which would be shown as a fault of this program."""
 
     def end(*_: object) -> None:
         raise Ended

@@ -1,4 +1,4 @@
-"""Published tables as rows: their counts, cells by hand, their arithmetic, the numbers beside ours."""
+"""Published tables as rows: their counts, cells by hand, their arithmetic, and the numbers beside ours."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ IN_PROSE = {
 
 @pytest.fixture(scope="module")
 def published(blank: Path) -> Warehouse:
-    """The reference as it is loaded; nothing here writes."""
+    """A warehouse with the reference data; tests only read it."""
     return Warehouse.open(blank)
 
 
@@ -134,7 +134,7 @@ def test_accuracies_of_culturall_agree_with_the_sizes_of_its_subsets(published: 
     assert len(settings) == 15
     for setting, right in settings.items():
         assert right["easy"] + right["medium"] + right["hard"] == right["all"], setting
-    # Of 15 settings 10 to 14 solve what is easy, 5 to 9 what is medium, at most 4 what is hard.
+    # 10 to 14 of 15 settings solve easy items, 5 to 9 medium ones, at most 4 hard ones.
     for subset, (low, high) in {"easy": (10, 14), "medium": (5, 9), "hard": (0, 4)}.items():
         assert low <= sum(right[subset] for right in settings.values()) / sizes[subset] <= high
 

@@ -39,7 +39,7 @@ SHOWN = f"SELECT {', '.join(COLUMNS)} FROM item_logprob ORDER BY ALL"
 
 
 def without_hash(warehouse: Warehouse, path: Path) -> Path:
-    """The part as older code named it."""
+    """Return the part as older code named it."""
     old = path.rename(path.with_stem(path.stem.split("-")[0]))
     with warehouse.write() as connection:
         connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, path.stem])
@@ -61,7 +61,7 @@ def files(warehouse: Warehouse) -> set[str]:
 
 @pytest.mark.heavy
 def test_a_flipped_bit_anywhere_in_a_part_is_an_error(warehouse: Warehouse) -> None:
-    """300 single bits, anywhere in the file: without the hash, some 60 of them were read as other numbers."""
+    """Flips 300 single bits, anywhere in the file; without the hash about 60 were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
     path = store_part(warehouse, logprobs(" ".join(codes)))
     content, times = path.read_bytes(), path.stat()
@@ -70,7 +70,7 @@ def test_a_flipped_bit_anywhere_in_a_part_is_an_error(warehouse: Warehouse) -> N
         rotten = bytearray(content)
         rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
         path.write_bytes(rotten)
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # rot leaves no trace in the times
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # bit rot does not change the file's times
         with pytest.raises(CorruptPart, match="does not match the hash in its name"):
             read_answers(warehouse, KIND, "q1", ["FR"], ["logprob"])
         assert not path.exists()
@@ -89,7 +89,7 @@ def test_verify_finds_a_flipped_bit(warehouse: Warehouse) -> None:
 
 
 def test_a_damaged_empty_part_is_written_again(warehouse: Warehouse) -> None:
-    """Every view reads one, so that without it nothing could be opened."""
+    """Every view reads an empty part, so nothing could be opened without it."""
     path = empty_part(warehouse.home, KINDS[KIND])
     content = path.read_bytes()
     path.write_bytes(b"PAR1" + bytes(len(content)))
@@ -144,7 +144,7 @@ def test_only_a_read_error_of_the_disk_makes_a_part_corrupt(
 
 
 def many(warehouse: Warehouse, n: int, run_id: str = "r1") -> list[Path]:
-    """Parts of as many requests, all of one run, with two countries each."""
+    """Write n parts, each of another request of one run, with two countries each."""
     paths = []
     for number in range(n):
         frame = logprobs("FR IT", request=f"{run_id}-{number:03}", run_id=run_id, base=-1.0 - number)
@@ -179,7 +179,7 @@ def test_parts_of_a_finished_run_become_one(warehouse: Warehouse) -> None:
     version = warehouse.path.stat().st_ino
     assert compact_parts(warehouse) == []
     assert register_orphans(warehouse, KIND) == ([], [])
-    assert warehouse.path.stat().st_ino == version  # nothing more to do
+    assert warehouse.path.stat().st_ino == version  # the second call changes nothing
 
 
 @pytest.mark.heavy
@@ -234,7 +234,7 @@ def test_a_compaction_killed_before_moving_is_completed_by_the_next(
         with pytest.raises(Exception, match="no_such_table"):
             compact_parts(warehouse)
     assert warehouse.query(SHOWN).equals(before)
-    assert register_orphans(warehouse, KIND) == ([], [])  # the large part answers nothing new
+    assert register_orphans(warehouse, KIND) == ([], [])  # the large part has no new units
     compact_parts(warehouse)
     assert warehouse.query(SHOWN).equals(before)
     assert warehouse.query("SELECT count(DISTINCT part) FROM part_unit").item() == 1
@@ -302,7 +302,7 @@ def parquet(frame: pl.DataFrame) -> bytes:
 
 
 def rows_of(kind: str) -> pl.DataFrame:
-    """One row of any kind."""
+    """Return one row of any kind."""
     columns = {name: type_ for name, type_ in KINDS[kind].columns.items() if name != "part"}
     texts = {"request_hash": "q", "run_id": "r"}
     cells = {n: [texts.get(n, "x") if t == pl.String else None] for n, t in columns.items()}
@@ -331,11 +331,11 @@ def rows_of(kind: str) -> pl.DataFrame:
 def test_a_restored_home_with_damaged_parts_is_opened_and_checked(
     warehouse: Warehouse, tmp_path: Path, damage: str, is_moved: bool
 ) -> None:
-    """Of every kind one registered and one unregistered part is damaged."""
+    """One registered and one unregistered part of every kind is damaged."""
     units = {
         kind: [write_part(warehouse.home, kind, n, rows_of(kind)) for n in ("p1", "p2")] for kind in KINDS
     }
-    with warehouse.write() as connection:  # the second registers nothing: the first answers its units
+    with warehouse.write() as connection:  # the second part is not registered, since the first has its units
         register_parts(connection, [first for first, _ in units.values()])
     home = tmp_path / "elsewhere"
     shutil.copytree(warehouse.home, home)

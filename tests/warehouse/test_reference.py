@@ -1,4 +1,4 @@
-"""Reference files: what is loaded, what is refused, and how item lists succeed one another."""
+"""Reference files: loaded and refused rows, and successive versions of item lists."""
 
 import hashlib
 import shutil

@@ -1,4 +1,4 @@
-"""The lists of languages and holidays follow their rules, and languages hold against what is known."""
+"""The lists of languages and holidays follow their rules; languages of countries match known facts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ WHERE status IS NOT NULL OR percent >= 10 OR language NOT IN (FROM national)
 GROUP BY language ORDER BY language
 """
 
-# Languages that must be among a country's, and some (-) that must not, by the authors' own knowledge: checked
-# by nobody of the countries.
+# Languages that must be among a country's, and some (-) that must not, by the authors' knowledge; nobody from
+# the countries has checked them.
 KNOWN = {
     "IN": "Hindi Bengali Telugu Marathi Tamil Gujarati Urdu Kannada Odia Malayalam Assamese Bodo -Chinese",
     "ZA": "English Zulu Xhosa Afrikaans Sotho Tswana Tsonga Swazi Venda -Hindi -Portuguese",

@@ -1,4 +1,4 @@
-"""The log of registrations: what readers see of it, when it is folded into the file, and what it survives."""
+"""The log of registrations: visibility to readers, the move to the file, and recovery after faults."""
 
 import os
 import shutil
@@ -110,7 +110,7 @@ except WarehouseError as error:
 
 
 def register(warehouse: Warehouse, frame: pl.DataFrame, name: str = "p") -> str:
-    """A registered part; returns its name."""
+    """Register a part; return its name."""
     units = write_part(warehouse.home, KIND, name, frame)
     warehouse.register(units)
     return str(units["part"][0])
@@ -121,13 +121,13 @@ def log_of(warehouse: Warehouse) -> Path:
 
 
 def waiting(warehouse: Warehouse) -> int:
-    """Registrations that are not in the file."""
+    """Return the number of registrations that are not in the file."""
     with sqlite3.connect(log_of(warehouse)) as log:
         return int(log.execute("SELECT count(*) FROM registration").fetchone()[0])
 
 
 def in_file(warehouse: Warehouse) -> int:
-    """Units that a program sees that opens the file alone."""
+    """Return the number of units visible to a program that opens only the file."""
     with duckdb.connect(str(warehouse.path), read_only=True) as outside:
         row = outside.execute(UNITS).fetchone()
         assert row
@@ -171,7 +171,7 @@ def test_registrations_left_in_the_log_after_publishing_are_not_registered_twice
         with warehouse.write():
             pass
     assert (waiting(warehouse), warehouse.query(UNITS).item()) == (2, 2)
-    with warehouse.write() as connection:  # what is unregistered stays so
+    with warehouse.write() as connection:  # unregistered parts stay unregistered
         connection.execute("DELETE FROM part_unit_base")
     assert warehouse.query(UNITS).item() == 0
     register(warehouse, logprobs("FR"), "again")
@@ -190,7 +190,7 @@ def test_the_first_registration_of_a_unit_wins_in_log_and_file(warehouse: Wareho
         assert warehouse.query("SELECT part FROM part_unit WHERE unit = 'FR'").item() == parts[0]
         with warehouse.write():
             pass
-    assert register_orphans(warehouse, KIND).registered == []  # the late one has nothing to add
+    assert register_orphans(warehouse, KIND).registered == []  # the late part has no new units
     assert warehouse.query("SELECT part FROM superseded_part").item().startswith("late")
 
 
@@ -211,7 +211,7 @@ def test_a_reader_keeps_its_registrations_across_later_ones_and_writes(warehouse
 def test_a_reader_misses_no_registration_that_moves_to_the_file_meanwhile(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reader's file does not have the registration yet, and the log does not have it any more."""
+    """The reader's file does not yet have the registration, and the log no longer has it."""
     register(warehouse, logprobs("FR"))
     after, folds = Registrations.after, [True]
 
@@ -300,7 +300,7 @@ def test_a_lost_log_is_restored_from_the_parts(warehouse: Warehouse, case: str) 
 
 def test_a_write_ahead_log_of_a_deleted_log_is_not_used(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
-    with sqlite3.connect(log_of(warehouse)) as open_log:  # as long as it is open, its write-ahead log stays
+    with sqlite3.connect(log_of(warehouse)) as open_log:  # while the log is open, its write-ahead log stays
         open_log.execute("SELECT count(*) FROM registration").fetchall()
         register(warehouse, logprobs("IT"), "p2")
         wal_files = {path: path.read_bytes() for path in warehouse.home.glob("*-wal*")}
@@ -317,7 +317,7 @@ def test_a_write_ahead_log_of_a_deleted_log_is_not_used(warehouse: Warehouse) ->
 def test_an_older_file_shows_later_registrations_and_gets_forgotten_ones_from_parts(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    """Some registrations were forgotten since: the rest shows, and those are made again of the parts."""
+    """Some registrations were lost: the others are visible, and the lost ones are restored from the parts."""
     shutil.copy(warehouse.path, tmp_path / "backup")
     register(warehouse, logprobs("FR"))
     with warehouse.write():
@@ -357,7 +357,7 @@ def test_a_full_disk_refuses_registrations_and_reading_goes_on(warehouse: Wareho
 @pytest.mark.skipif(os.getuid() != 0, reason="root becomes a user who may only read")
 def test_a_read_only_folder_is_read_and_refuses_registrations(blank: Path, tmp_path: Path) -> None:
     write_part(tmp_path, KIND, "new", logprobs("FR", request="q2")).write_parquet(tmp_path / "units")
-    with TemporaryDirectory() as folder:  # those of pytest are closed to other users
+    with TemporaryDirectory() as folder:  # pytest's folders are closed to other users
         home = Path(shutil.copytree(blank, Path(folder) / "home"))
         register(Warehouse.open(home), logprobs("FR"))
         shutil.copy(tmp_path / "units", home)
@@ -399,7 +399,7 @@ def test_a_hundred_kills_lose_no_acknowledged_registration(warehouse: Warehouse)
 
 
 def test_parts_are_registered_within_a_write(warehouse: Warehouse) -> None:
-    """Rows that must show together with others are registered in the transaction of those."""
+    """Parts that must become visible together with rows are registered in the rows' transaction."""
     register(warehouse, logprobs("FR"))
     with warehouse.write() as connection:
         units = write_part(warehouse.home, KIND, "p2", logprobs("FR", base=-9.0))

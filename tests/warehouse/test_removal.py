@@ -1,4 +1,4 @@
-"""A run and what goes with it: its numbers, its answers on request, and nothing that others rest on."""
+"""Removal of a run with its numbers and, on request, its answers, but nothing that other runs need."""
 
 from pathlib import Path
 
@@ -30,7 +30,9 @@ TABLES = ("run", "run_request", "metric_value", "cohort", "part_unit")
 
 @pytest.fixture
 def two_runs(warehouse: Warehouse) -> Warehouse:
-    """Runs aa and ab of two models: both name the request `common`; each has one of its own, and numbers."""
+    """A warehouse with runs aa and ab of two models: both name the request `common`, and each has another
+    request and numbers.
+    """
     for name, model in (("aa", "m"), ("ab", "n")):
         for request in (f"own-{name}", *(["common"] if name == "aa" else [])):
             store_part(warehouse, logprobs(request=request, run_id=name), f"{name}-{request}")
@@ -44,7 +46,7 @@ def two_runs(warehouse: Warehouse) -> Warehouse:
 
 
 def of(warehouse: Warehouse, table: str) -> set[str]:
-    """The runs that a table names."""
+    """Return the runs that a table names."""
     return set(warehouse.query(f"SELECT DISTINCT run_id FROM {table}")["run_id"])
 
 

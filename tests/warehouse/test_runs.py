@@ -47,7 +47,7 @@ def test_finishing_an_unknown_run_is_refused(warehouse: Warehouse) -> None:
         finish_run(connection, "r9")
 
 
-def test_missing_units_is_the_plan_without_what_is_done(warehouse: Warehouse) -> None:
+def test_missing_units_is_the_plan_without_stored_units(warehouse: Warehouse) -> None:
     frame = logprobs("FR IT", request="q1")
     wanted = pl.DataFrame(
         {"request_hash": ["q1", "q1", "q2"], "unit": ["FR", "JP", "FR"], "extra": [1, 2, 3]}

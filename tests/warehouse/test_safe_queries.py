@@ -1,4 +1,4 @@
-"""What a query may do: read the warehouse and its parts, and nothing else on this machine or beyond."""
+"""Queries may read the warehouse and its parts, and nothing else on this machine or beyond."""
 
 import random
 from pathlib import Path
@@ -12,12 +12,12 @@ from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, WarehouseError, part_path, register_parts, verified, write_part
 from warehouse.querying import TABLE_FUNCTIONS, Rows, to_frame, to_rows
 
-# Some statements are read from files before their type is known: then those files are what is refused.
+# Some statements read files before their type is known; then the error is about the files.
 REFUSED = "is not allowed: the warehouse runs only queries|file system operations are disabled"
 
 
 def everything(home: Path) -> dict[Path, bytes]:
-    """All files under the home with their contents."""
+    """Return all files under the home with their contents."""
     return {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
 
 
@@ -72,7 +72,7 @@ def test_statements_other_than_queries_are_refused_and_change_nothing(
 def test_a_query_reads_no_file_outside_the_warehouse(
     warehouse: Warehouse, tmp_path: Path, query: str
 ) -> None:
-    secret_rows = pl.DataFrame({"key": ["sk-secret"]})  # DuckDB would take Python's variables for tables
+    secret_rows = pl.DataFrame({"key": ["sk-secret"]})  # by default DuckDB takes Python variables for tables
     (tmp_path / "outside.csv").write_text("sk-secret,1\n")
     with pytest.raises(WarehouseError) as refusal:
         warehouse.query(query.format(home=warehouse.home, outside=tmp_path / "outside.csv"))
@@ -144,7 +144,7 @@ def test_progress_bars_are_off(warehouse: Warehouse) -> None:
 
 
 def table_functions() -> list[str]:
-    """All that this DuckDB has, whatever it will have."""
+    """Return the names of all functions of the installed DuckDB."""
     with duckdb.connect(":memory:") as connection:
         rows = connection.execute(
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions() "
@@ -177,7 +177,7 @@ def test_functions_with_effects_are_refused(warehouse: Warehouse, query: str) ->
 
 
 def test_all_types_of_duckdb_become_a_frame() -> None:
-    """Some that polars does not hold make it panic, which is no Exception."""
+    """Polars panics on some types that it lacks, and a panic is not an Exception."""
     with duckdb.connect(":memory:") as connection:
         names = [row[0] for row in connection.execute("DESCRIBE FROM test_all_types()").fetchall()]
         for name in names:
@@ -220,7 +220,7 @@ def test_differences_of_timestamps_are_queried(warehouse: Warehouse) -> None:
 
 
 def test_a_part_with_one_flipped_bit_is_refused_by_name(warehouse: Warehouse) -> None:
-    """60 single bits, anywhere in the file: without the hash, most of them were read as other numbers."""
+    """Flips 60 single bits, anywhere in the file; without the hash most were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
     units = write_part(warehouse.home, "item_logprob", "p1", logprobs(" ".join(codes)))
     with warehouse.write() as connection:
@@ -230,7 +230,7 @@ def test_a_part_with_one_flipped_bit_is_refused_by_name(warehouse: Warehouse) ->
     for query in (
         "SELECT sum(logprob) FROM item_logprob",
         "FROM unit_rows ORDER BY ALL",
-    ):  # by name, and through a view
+    ):  # queried by name and through a view
         expected = warehouse.query(query)
         for _ in range(30):
             rotten = bytearray(content)
@@ -254,4 +254,4 @@ def test_each_part_is_hashed_once_per_process(warehouse: Warehouse, monkeypatch:
     for _ in range(3):
         warehouse.query("SELECT count(*) FROM item_logprob")
         warehouse.query("FROM leaderboard")
-    assert len(hashed) == len(set(hashed)) == 3  # the empty ones, which have no hash, are looked at
+    assert len(hashed) == len(set(hashed)) == 3  # empty parts have no hash, so their content is checked

@@ -50,7 +50,7 @@ def served(server: BatchServer) -> EngineSpec:
 
 @pytest.fixture
 def machine(shared: Warehouse, served: EngineSpec, tmp_path: Path) -> Iterator[Machine]:
-    """Start the same request in a process with a home of its own; it waits for a line to begin."""
+    """Start the same request in a process with a separate home; it begins when it gets a line."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(name: str) -> subprocess.Popen[str]:
@@ -98,7 +98,7 @@ def answers(served: EngineSpec) -> str:
 def test_two_machines_that_start_together_send_a_batch_once(
     shared: Warehouse, server: BatchServer, machine: Machine
 ) -> None:
-    # Long enough for the other to come to the same point, mostly.
+    # Usually long enough for the other machine to reach the same point.
     server.stalls["POST", "/files"] = lambda: server.closing.wait(1.0)
     server.polls = 8
     machines = [machine("one"), machine("two")]
@@ -106,7 +106,7 @@ def test_two_machines_that_start_together_send_a_batch_once(
         begin(each)
     assert [printed(each) for each in machines] == [ANSWERS] * 2
     assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
-    assert server.count("GET", "/content") == 1  # the other waited for what it had claimed
+    assert server.count("GET", "/content") == 1  # the other machine waited for the claimed units
     assert shared.query("SELECT count(*), count(DISTINCT part) FROM response").row(0) == (5, 1)
     assert run_checks(shared)["n_violations"].sum() == 0
 
@@ -114,8 +114,8 @@ def test_two_machines_that_start_together_send_a_batch_once(
 @pytest.mark.parametrize(
     ("held", "uploads"),
     [
-        (("POST", "/files"), 2),  # nobody knows of the first file, which costs nothing
-        (("POST", "/batches"), 1),  # begun, and its id was never read
+        (("POST", "/files"), 2),  # the first file's id was lost; a file costs nothing
+        (("POST", "/batches"), 1),  # the batch began, but its id was never read
         (("GET", "/batches/batch_0"), 1),
     ],
 )
@@ -132,7 +132,7 @@ def test_the_batch_of_a_killed_machine_is_awaited_by_the_other(
 def test_a_batch_that_the_server_has_not_begun_yet_is_waited_for(
     server: BatchServer, served: EngineSpec, machine: Machine
 ) -> None:
-    """Its sender is gone, and the server has not come to begin it when the other looks for it first."""
+    """Its sender has died, and the server has not yet begun it when the other machine first looks."""
     server.stalls["POST", "/batches"] = lambda: server.wait_until(lambda: server.count("GET", "/batches"))
     kill_when(machine, lambda: server.wait_until(lambda: server.count("POST", "/batches")))
     assert answers(served) == ANSWERS
@@ -156,7 +156,7 @@ def test_a_batch_that_the_server_refused_is_begun_by_the_other_machine(
 def test_a_machine_that_lost_its_lock_begins_no_batch(
     server: BatchServer, served: EngineSpec, machine: Machine, postgres_url: str
 ) -> None:
-    """Its lock is the other's by then: it has uploaded a file, and begins no batch."""
+    """It has uploaded a file; the other machine has its lock by then, so it begins no batch."""
     server.stalls["POST", "/files"] = lambda: (
         server.count("POST", "/files") > 1 or server.wait_until(lambda: server.sent)
     )

@@ -71,7 +71,7 @@ def parts(shared: Warehouse) -> dict[str, str]:
 
 @pytest.fixture
 def reader(parts: dict[str, str], shared: Warehouse, tmp_path: Path) -> Warehouse:
-    """A machine that has fetched nothing but the database file."""
+    """A machine that has fetched only the database file."""
     reader = another_machine(shared, tmp_path / "reader")
     reader.query("SELECT 1")
     return reader
@@ -79,7 +79,7 @@ def reader(parts: dict[str, str], shared: Warehouse, tmp_path: Path) -> Warehous
 
 @pytest.fixture
 def room_for(reader: Warehouse, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Gigabytes:
-    """Set the limit to the published file and so many parts, which are all of about a size."""
+    """Set the limit to the size of the published file and this number of parts of similar size."""
     published = sum(file.stat().st_size for file in reader.store.folder.glob("*.duckdb"))
     sizes = reader.store.part_sizes(KIND).values()
     size = max(sizes)
@@ -126,7 +126,7 @@ def test_the_least_recently_used_part_is_deleted_first(reader: Warehouse, room_f
 def test_a_query_has_all_its_parts_whatever_the_limit(reader: Warehouse, room_for: Gigabytes) -> None:
     room_for(0)
     assert Warehouse.open(reader.home).query(ALL).item() == 24
-    assert cached(reader) == []  # it is over
+    assert cached(reader) == []  # the limit was exceeded
     room_for(5.5)
     assert Warehouse.open(reader.home).query(ALL).item() == 24
     assert len(cached(reader)) == 5
@@ -140,7 +140,7 @@ def test_parts_that_another_process_reads_stay_until_it_ends(
     holder = start(HOLDER, reader.home, " ".join(parts[f"q{n}"] for n in range(4)))
     await_line(holder, "fetched")
     query(reader.home, "q4", "q5")
-    assert cached(reader) == ["q0", "q1", "q2", "q3", "q4", "q5"]  # all were used since it began
+    assert cached(reader) == ["q0", "q1", "q2", "q3", "q4", "q5"]  # all were used since the reader began
     holder.communicate("end\n")
     query(reader.home, "q6")
     assert cached(reader) == ["q5", "q6"]
@@ -175,7 +175,7 @@ def test_a_part_deleted_just_before_it_is_needed_is_fetched_again(
 def test_a_reader_keeps_a_published_file_that_is_deleted(reader: Warehouse, shared: Warehouse) -> None:
     with reader.read() as connection:
         path = reader.path
-        path.unlink()  # as a trim of another process would, if it were as late as can be
+        path.unlink()  # as the latest possible trim of another process would
         assert connection.execute("SELECT count(*) FROM country").fetchone() == (170,)
     assert reader.query("SELECT count(*) FROM country").item() == 170
     assert reader.path.exists()
@@ -212,5 +212,6 @@ def test_prune_and_doctor_report_the_size_of_the_cache(
     assert " with s3://" in doctor
     assert PASSWORD not in doctor
     assert "this machine keeps 13 files" in run("prune", gigabytes="0").stderr
-    assert "this machine keeps 2 files" in run("prune", "--delete", gigabytes="0").stderr  # a new version
+    # Pruning has published a new version.
+    assert "this machine keeps 2 files" in run("prune", "--delete", gigabytes="0").stderr
     assert cached(reader) == []

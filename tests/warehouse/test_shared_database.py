@@ -1,4 +1,4 @@
-"""The Postgres side of a shared store: against a server in a script, and what only a real one can say."""
+"""The Postgres side of a shared store, against a scripted server and, where needed, a real one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    """No connection of another test is kept, and nobody waits."""
+    """A scripted server; no connection of another test is kept, and waits take no time."""
     script = Server()
     monkeypatch.setattr(psycopg, "connect", script.connect)
     monkeypatch.setattr(patience.time, "sleep", script.pauses.append)
@@ -115,7 +115,7 @@ def test_the_newest_version_is_read_over_a_kept_connection(server: Server, store
     assert server.options["autocommit"] is True
     kept = database._idle[os.getpid(), URL][0]
     kept.answers = newest("s3://bucket/parts", None, None)  # type: ignore[attr-defined]
-    assert store.newest() is None  # over the same connection: the server has no other to give
+    assert store.newest() is None  # over the same connection, because the scripted server has no other
     kept.answers = newest("s3://other", 1, "a")  # type: ignore[attr-defined]
     with pytest.raises(WarehouseError, match=f"parts of {PLACE} are at s3://other.*CULTURESCOPE_PARTS"):
         store.newest()
@@ -134,7 +134,7 @@ def test_missing_tables_are_created_and_the_call_is_repeated(server: Server, sto
         patch.setattr(Database, "_create", create)
         assert store.newest() is None
     texts = [text for text, _ in connection.statements]
-    assert texts[1] == "SELECT pg_advisory_xact_lock(%s)"  # two machines may come at once
+    assert texts[1] == "SELECT pg_advisory_xact_lock(%s)"  # two machines may create the tables at once
     assert texts[2].startswith("-- The tables of a shared store")
     (row,) = connection.values_of("INSERT INTO culturescope.store")
     assert row[1] == "s3://bucket/parts"
@@ -149,7 +149,7 @@ def test_a_call_is_repeated_on_a_new_connection_after_a_lost_one(server: Server,
     assert store.newest() == FIRST
     assert ended.closed
     assert server.pauses == [0.2, 0.4]
-    assert database._idle[os.getpid(), URL] == [good]  # those that were idle have ended too
+    assert database._idle[os.getpid(), URL] == [good]  # the connections that were idle have ended too
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_wrong_password_is_not_retried_and_a_starting_server_is(
 
 
 def locked(store: Database, server: Server, answers: dict[str, Any] | None = None, **more: Any) -> Connection:
-    """The connection of a lock that was held and let go."""
+    """Return the connection of a lock that was held and released."""
     connection = Connection({"SELECT pg_backend_pid": [(7,)]} | (answers or {}))
     server.results = [connection]
     with store.lock("write", **more) as held:
@@ -185,10 +185,11 @@ def test_a_lock_has_its_own_connection_and_ends_with_it(server: Server, store: D
     (key,) = connection.values_of("SELECT pg_advisory_lock")
     assert key == connection.values_of("SELECT pg_advisory_unlock")[0]
     assert 0 <= key[0] < 2**63  # a bigint
-    assert key == locked(store, server).values_of("SELECT pg_advisory_lock")[0]  # by name, on every machine
+    # The key depends only on the name, on every machine.
+    assert key == locked(store, server).values_of("SELECT pg_advisory_lock")[0]
     assert connection.closed
     assert database._thread.locks == []
-    assert connection.statements[0][0].startswith("SELECT set_config")  # a server's limits do not end it
+    assert connection.statements[0][0].startswith("SELECT set_config")  # lifts the server's time limits
 
 
 def test_a_held_lock_and_a_connection_pooler_are_refused(server: Server, store: Database) -> None:
@@ -201,7 +202,7 @@ def test_a_held_lock_and_a_connection_pooler_are_refused(server: Server, store: 
 
 
 def published(store: Database, server: Server, inserted: object, then: Version | None) -> list[Any]:
-    """Publish the second version under two locks; then: what is the newest afterwards, if somebody looks."""
+    """Publish the second version under two locks. then: the newest version afterwards, if it is read."""
     pid = {"SELECT pg_backend_pid": [(7,)]}
     outer, write = Connection(dict(pid)), Connection(pid | {"INSERT INTO culturescope.published": inserted})
     server.results = [outer, write, Connection(newest("s3://bucket/parts", *(then or (None, None))))]
@@ -233,7 +234,7 @@ def test_publishing_without_becoming_the_newest_is_an_error(
         published(store, server, inserted, then)
 
 
-def test_a_connection_lost_after_publishing_is_no_failure(server: Server, store: Database) -> None:
+def test_a_connection_lost_after_publishing_is_not_a_failure(server: Server, store: Database) -> None:
     assert published(store, server, psycopg.OperationalError("a line broke"), SECOND)
 
 
@@ -253,7 +254,7 @@ def test_a_change_under_a_lock_uses_the_connection_of_the_lock_only(server: Serv
 @pytest.mark.slow
 def test_a_real_server_publishes_versions_in_order_and_forgets_old_ones(postgres_url: str) -> None:
     store = Database(postgres_url, "s3://bucket/parts")
-    assert store.newest() is None  # which makes the tables
+    assert store.newest() is None  # this call creates the tables
     with store.lock("write") as held:
         store.publish(held, FIRST, 10, 5)
         store.publish(held, SECOND, 10, 2)
@@ -268,7 +269,7 @@ def test_a_real_server_publishes_versions_in_order_and_forgets_old_ones(postgres
         return lambda connection: connection.execute(sql).fetchall()
 
     folded = "SELECT folded FROM culturescope.published ORDER BY version"
-    assert store.call(of(folded)) == [(5,), (5,)]  # it never goes back
+    assert store.call(of(folded)) == [(5,), (5,)]  # the number never decreases
     assert store.replaced() == []
     aged = "UPDATE culturescope.published SET published_at = published_at - interval '11 minutes'"
     store.call(of(f"{aged} RETURNING 1"))

@@ -1,4 +1,4 @@
-"""Many writers on a shared store: locks end with their holder, and nothing is published without them."""
+"""Many writers on a shared store: locks end with their holder, and nothing is published without a lock."""
 
 import os
 import signal
@@ -79,7 +79,7 @@ print(n)
 
 
 def end_connections(url: str, which: str) -> None:
-    """As a server that stops, or a line that breaks, does. which: a condition on pg_locks."""
+    """End connections like a stopped server or a broken network. which: a condition on pg_locks."""
     with psycopg.connect(url, autocommit=True) as connection:
         ended = connection.execute(
             f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND {which}"
@@ -100,7 +100,7 @@ def test_a_killed_writer_releases_its_lock_and_changes_nothing(shared: Warehouse
 
 
 def by_another(warehouse: Warehouse, key: str) -> None:
-    """A write of another thread, whose locks are its own."""
+    """Write in another thread, which has separate locks."""
 
     def write() -> None:
         with warehouse.write() as connection:
@@ -135,7 +135,7 @@ def test_a_write_under_a_lock_that_was_lost_publishes_nothing(shared: Warehouse,
     """A configuration's numbers are made while its lock is held, and written at the end of it."""
     with shared.locked("metrics-c"):
         end_connections(postgres_url, "granted")
-        by_another(shared, "other")  # which may be of this configuration, and unknown to the numbers here
+        by_another(shared, "other")  # perhaps of this configuration, unknown to the numbers here
         with pytest.raises(WarehouseError, match="was lost"), shared.write() as connection:
             connection.execute(ADD, ["test"])
     assert shared.query(ADDED).item() == 0
@@ -162,7 +162,7 @@ def test_registrations_go_on_when_the_server_has_ended_its_connections(
 
 
 def test_a_follower_of_the_log_misses_no_registration(shared: Warehouse) -> None:
-    """Or a reader that has seen one id would never see a lower one that came later."""
+    """Otherwise a reader that has seen an id would never see a lower id that was committed later."""
     units = [write_part(shared.store, "item_logprob", f"p{n}", logprobs("FR IT", f"q{n}")) for n in range(40)]
     seen, done = list[str](), threading.Event()
 
@@ -195,7 +195,7 @@ def test_a_forked_process_opens_its_own_connections(shared: Warehouse) -> None:
 
 
 def start(code: str, who: str, folder: Path) -> subprocess.Popen[str]:
-    """Each with a home of its own, as on a machine of its own."""
+    """Start a process with a separate home, as on another machine."""
     env = os.environ | {"CULTURESCOPE_HOME": str(folder / who), "PYTHONPATH": str(REPOSITORY)}
     return subprocess.Popen(
         [sys.executable, "-c", code, who], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

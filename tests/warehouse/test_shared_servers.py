@@ -1,4 +1,4 @@
-"""The servers of the tests are as closed as those of a cluster have to be."""
+"""The tests' servers have the access limits that servers of a cluster need."""
 
 from __future__ import annotations
 

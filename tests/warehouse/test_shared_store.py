@@ -53,14 +53,14 @@ def part(warehouse: Warehouse, frame: pl.DataFrame, name: str) -> str:
 
 
 def cached(warehouse: Warehouse) -> list[str]:
-    """Requests of the parts that this machine has fetched."""
+    """Return requests of the parts that this machine has fetched."""
     folder = warehouse.store.folder / "parts" / KIND
     return sorted(file.stem.split("-")[0] for file in folder.glob("[!_]*.parquet"))
 
 
 def another_machine(warehouse: Warehouse, home: Path) -> Warehouse:
-    """The same warehouse from a home that has nothing yet."""
-    os.environ["CULTURESCOPE_HOME"] = str(home)  # the fixture's patch puts it back
+    """Return the same warehouse, opened from an empty home."""
+    os.environ["CULTURESCOPE_HOME"] = str(home)  # the fixture's patch restores it
     return Warehouse.open()
 
 
@@ -68,7 +68,7 @@ def test_local_and_shared_stores_give_the_same_rows(warehouse: Warehouse, shared
     local = Warehouse(LocalStore(warehouse.home))
     for each in (local, shared):
         part(each, logprobs("FR IT", "q1"), "q1")
-        part(each, logprobs("IT JP", "q1", base=-5.0), "q1b")  # IT is answered already
+        part(each, logprobs("IT JP", "q1", base=-5.0), "q1b")  # IT has an answer already
         part(each, logprobs("US", "q2"), "q2")
         assert each.query(SHOWN).height == 8
     for sql in (
@@ -113,7 +113,8 @@ def test_a_damaged_object_is_set_aside_and_replaced(shared: Warehouse) -> None:
     name, store = part(shared, logprobs("FR", "q1"), "q1"), store_of(shared)
     store.objects.delete([f"parts/{KIND}/{name}.parquet"])
     store.objects.put(f"parts/{KIND}/{name}.parquet", b"PAR1 and nothing else")
-    assert read_part(store, KIND, name).height == 2  # from here; that it is damaged there only a check sees
+    # This machine's copy is read; only a check reads the damaged original.
+    assert read_part(store, KIND, name).height == 2
     (problem,) = verify_parts(shared).rows()
     assert problem[:3] == (KIND, name, 1)
     assert "corrupt" in problem[3]
@@ -184,7 +185,7 @@ def test_secrets_are_neither_stored_nor_shown(
 
 
 def test_wrong_keys_and_endpoints_end_in_a_one_line_error(shared: Warehouse) -> None:
-    """In a process of its own: a client keeps the keys that it began with."""
+    """Runs in a separate process, because a client keeps its first keys."""
     code = "from warehouse.store import store_at; store_at().put_part('item_logprob', 'p', memoryview(b''))"
     for name, value, message in (
         ("AWS_SECRET_ACCESS_KEY", "another-secret", "SignatureDoesNotMatch"),

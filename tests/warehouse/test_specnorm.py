@@ -1,4 +1,4 @@
-"""Drafts and published items: what a later build or review may change, and what is kept from the tables."""
+"""Drafts and published items: changes that a later build or review may make, and rows that are refused."""
 
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ TEXTS = {
 
 
 def draft(name: str, *faults: str, **cells: Any) -> dict[str, Any]:
-    """A row of specnorm_draft, queued if there are no faults."""
+    """Return a row of specnorm_draft, queued if there are no faults."""
     return {
         "draft": name,
         "seed": f"seed-{name}",
@@ -50,7 +50,7 @@ def decision(name: str, status: str, note: str | None = None) -> dict[str, Any]:
 
 
 def item(name: str, **cells: Any) -> dict[str, Any]:
-    """A row of specnorm_item made of the draft."""
+    """Return a row of specnorm_item made of the draft."""
     source = draft(name)
     columns = (
         "seed",
@@ -103,7 +103,7 @@ def test_a_review_publishes_items_and_a_later_review_withdraws_them(warehouse: W
     save_reviews(warehouse, [decision("a", "accepted"), decision("b", "accepted")], [item("a"), item("b")])
     assert published(warehouse) == ["item-a", "item-b"]
     assert stored(warehouse)["a"] == draft("a") | decision("a", "accepted")
-    # a under the same identifier again, b under another, and c is not touched.
+    # The same identifier for a, another one for b; c is unchanged.
     revised = item("b", item="item-b2", decision="revise", persona="Other.")
     save_reviews(warehouse, [decision("a", "revised"), decision("b", "revised")], [item("a"), revised])
     assert published(warehouse) == ["item-a", "item-b2"]
@@ -120,9 +120,9 @@ def test_a_review_publishes_items_and_a_later_review_withdraws_them(warehouse: W
 @pytest.mark.parametrize(
     "wrong",
     [
-        draft("a", status="accepted"),  # by nobody
+        draft("a", status="accepted"),  # without a reviewer
         draft("a", "norm_changed", status="queued"),
-        draft("a", status="rejected_by_checks"),  # for no reason
+        draft("a", status="rejected_by_checks"),  # without a fault
         draft("a", stance="maybe"),
         draft("a", fault_details=["a detail without a fault"]),
     ],

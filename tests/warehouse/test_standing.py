@@ -1,4 +1,4 @@
-"""Which version of the published file readers share, and when it is locked, unlocked and closed."""
+"""The version of the published file that readers share, and when it is locked, unlocked and closed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Version:
 
 @pytest.fixture
 def standing(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Nothing is attached; DuckDB locks what it attaches."""
+    """Attach nothing, because DuckDB locks attached files."""
 
     def lock(version: Version, by: int) -> None:
         version.locks += by
@@ -72,7 +72,7 @@ def test_a_replaced_file_stays_until_its_last_reader_leaves(standing: Any) -> No
     assert (new.is_closed, new.locks) == (False, 0)
     new.is_newest = False
     standing.enter(PATH, STORE)
-    assert new.is_closed  # at once, as nobody read it
+    assert new.is_closed  # closed at once, since it had no reader
 
 
 @pytest.mark.parametrize("is_read", [True, False])
@@ -109,7 +109,7 @@ def test_a_file_replaced_while_it_is_attached_is_attached_again(
     ("words", "error"),
     [("IO Error: Could not set lock on file", HeldOutside), ("Corrupt database file", WarehouseError)],
 )
-def test_a_file_locked_by_another_program_is_told_from_damage(
+def test_a_file_locked_by_another_program_is_not_reported_as_damage(
     words: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def attach(path: Path, store: Any) -> Any:

@@ -49,7 +49,7 @@ JUDGEMENTS = frozenset(
 
 @pytest.fixture(scope="module")
 def warehouse(blank: Path) -> Warehouse:
-    """The reference as it is loaded; nothing here writes, so that no test needs a copy."""
+    """A warehouse with the reference data; tests only read it, so none needs a copy."""
     return Warehouse.open(blank)
 
 
@@ -67,7 +67,7 @@ def scenario_texts(warehouse: Warehouse) -> list[str]:
 
 
 def pole_texts(scenario: Row) -> tuple[str, str]:
-    """(high, low) option."""
+    """Return (high, low) option."""
     options = scenario["option_a"], scenario["option_b"]
     return options if scenario["pole_a"] == "high" else options[::-1]
 
@@ -91,7 +91,7 @@ def test_poles_of_options_are_balanced_in_place_and_length(warehouse: Warehouse)
     for dimension in HOFSTEDE:
         poles = Counter(row["pole_a"] for row in scenarios if row["dimension"] == dimension)
         assert poles["high"] == poles["low"], dimension
-    # Always taking A, or the longer option, gives no pole.
+    # Always choosing A, or the longer option, does not choose one pole.
     longer_is_high = sum(len(high) > len(low) for high, low in map(pole_texts, scenarios))
     assert 0.4 <= longer_is_high / len(scenarios) <= 0.6
 
@@ -112,7 +112,7 @@ def test_domains_and_regions_are_balanced(warehouse: Warehouse) -> None:
         assert max(own.values()) == 1, dimension
     regions = Counter(row["region"] for row in scenarios)
     assert min(regions.values()) >= 5
-    # Outside the West: more than half.
+    # At least half are outside the West.
     assert regions["Africa"] + regions["Asia"] + regions["Middle East"] >= len(scenarios) / 2
     assert max(regions.values()) <= len(scenarios) / 4
 
@@ -182,7 +182,7 @@ def test_exemplars_of_both_poles_are_of_similar_length(warehouse: Warehouse) -> 
 
 
 def test_no_exemplar_shares_a_word_with_the_values(warehouse: Warehouse) -> None:
-    """The values named are part of the text that is projected: a shared word would be scored as a reason."""
+    """The named values are in the projected text, so a shared word would change the score."""
     labels = [row["label"] for row in rows(warehouse, "guiding_value")]
     stems = {stem(word) for label in labels for word in words(label) if len(word) > 3}
     for row in rows(warehouse, "exemplar"):
@@ -197,7 +197,7 @@ def test_exemplars_share_no_five_words_with_scenarios(warehouse: Warehouse) -> N
         assert not runs(row["text"]) & quoted, (row["text"], runs(row["text"]) & quoted)
 
 
-def test_there_are_eighteen_values_with_those_of_the_paper(warehouse: Warehouse) -> None:
+def test_eighteen_values_include_the_papers(warehouse: Warehouse) -> None:
     values = rows(warehouse, "guiding_value")
     labels = {row["label"] for row in values}
     assert len(values) == len(labels) == 18
@@ -207,12 +207,12 @@ def test_there_are_eighteen_values_with_those_of_the_paper(warehouse: Warehouse)
 
 
 def stem(word: str) -> str:
-    """Enough of a word to know its relatives: "harmon" of harmony and harmonious."""
+    """Return the stem that related words share, such as "harmon" of harmony and harmonious."""
     return word if len(word) < 6 else word[:6].rstrip("eiy")
 
 
 def runs(text: str) -> set[tuple[str, ...]]:
-    """All runs of five words."""
+    """Return all runs of five words."""
     listed = words(text)
     return {tuple(listed[i : i + 5]) for i in range(len(listed) - 4)}
 
@@ -229,7 +229,7 @@ def scores_of(warehouse: Warehouse, profile: str) -> dict[str, dict[str, float]]
     return scores
 
 
-def test_bucketed_profiles_are_those_of_the_paper(warehouse: Warehouse) -> None:
+def test_bucketed_profiles_equal_the_papers(warehouse: Warehouse) -> None:
     expected = {
         country: dict(zip(HOFSTEDE, scores, strict=True)) for country, scores in PAPER_PROFILES.items()
     }

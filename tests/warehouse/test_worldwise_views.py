@@ -17,7 +17,7 @@ def rows_of(warehouse: Warehouse, view: str) -> list[dict[str, Any]]:
 
 
 def gain(value: float | None) -> list[Row]:
-    """Alignment 0.4 above 6.5, and its gain over the best null."""
+    """Return alignment 0.4 above 6.5, and its gain over the best null."""
     return [
         row("alignment", OVERALL, 6.9, **around(6.9, 0.2), null_value=6.5, n_scored=90, n_unscored=10),
         row("alignment_sd", OVERALL, 1.5),
@@ -177,7 +177,7 @@ def test_values_have_a_shift_a_count_and_a_rank(warehouse: Warehouse) -> None:
     harmony = by_value["IN", "Family Harmony"]
     assert (harmony["value"], harmony["share"], harmony["baseline_share"]) == ("family_harmony", 0.4, 0.3)
     assert (harmony["shift"], harmony["times"], harmony["rank"]) == (pytest.approx(0.1), 108, 1)
-    # A label stands for its value; what the reference data lacks is its own label.
+    # The label replaces the value's key; a value that the reference data lacks is its own label.
     loyalty, own = by_value["IN", "Group Loyalty"], by_value["IN", "My own value"]
     assert (loyalty["value"], loyalty["rank"]) == ("group_loyalty", 1)
     assert (own["value"], own["rank"]) == ("My own value", 3)

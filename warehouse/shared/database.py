@@ -340,7 +340,7 @@ class Database:
 
 
 def _is_alive(connection: Connection) -> bool:
-    """Whether the server still answers on a connection."""
+    """Return whether the server still answers on a connection."""
     try:
         connection.execute("SELECT 1")
     except psycopg.Error:

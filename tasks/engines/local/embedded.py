@@ -95,7 +95,7 @@ def find(name: str, among: Mapping[str, Packaged] = EMBEDDED) -> Packaged:
 
 
 def is_ready(name: str, cache: Path, among: Mapping[str, Packaged] = EMBEDDED) -> bool:
-    """Whether ``prepare`` would change nothing."""
+    """Return whether ``prepare`` would change nothing."""
     try:
         record: dict[str, Any] = json.loads((cache / name / RECORD).read_text())
     except (OSError, ValueError):

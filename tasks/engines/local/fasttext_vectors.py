@@ -35,7 +35,7 @@ class VecVectors:
         self.name, self._path = file_name(path), path
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """See ``Embedder``.
+        """Implement ``Embedder``.
 
         Raises:
             EngineError: a line is malformed or the file ends early; names file and line.
@@ -70,7 +70,7 @@ class BinVectors:
         self.name = file_name(path)
         with path.open("rb") as file:
             if file.read(4) != MAGIC:
-                raise EngineError(f"{path} is not a fastText .bin file: its first bytes are others")
+                raise EngineError(f"{path} is not a fastText .bin file: its first bytes differ")
         try:
             self._words = load_facebook_vectors(str(path))
         except Exception as error:  # gensim's parser may raise anything on a damaged file
@@ -80,7 +80,7 @@ class BinVectors:
             ) from error
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """See ``Embedder``."""
+        """Implement ``Embedder``."""
         words = {word for text in texts for word in text.split()}
         return _mean_of_words(texts, {w: self._vector(w) for w in words}, self._words.vector_size, progress)
 

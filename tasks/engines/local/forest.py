@@ -67,7 +67,7 @@ def _grow(trie: TokenTrie, size: int, trunk: Trunk, first: int, stop: int, n_sha
 
 
 def _is_trunk(begin: int, chain: int, end: int, size: int) -> bool:
-    """Whether too many rows below the path from ``begin`` to ``chain`` would run it again."""
+    """Return whether too many rows below the path from ``begin`` to ``chain`` would run it again."""
     return (chain - begin) * ((end - begin - 1) // size) >= TRUNK
 
 

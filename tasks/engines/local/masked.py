@@ -48,7 +48,7 @@ class MaskedScorer(Pretrained):
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``; NaN for candidates that the vocabulary cannot spell.
+        """Implement ``CandidateScorer.score_candidates``; NaN if the vocabulary cannot spell a candidate.
 
         Raises:
             EngineError: a candidate has no token, or a sentence is too long or contains the mask token.

@@ -94,7 +94,7 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
 
 
 def on_gpu(spec: EngineSpec) -> bool:
-    """Whether an engine would run on a GPU."""
+    """Return whether an engine would run on a GPU."""
     return _name(spec.device).startswith("cuda")
 
 
@@ -104,7 +104,7 @@ def gpu_bytes() -> int:
 
 
 def is_known(spec: EngineSpec, source: str) -> bool:
-    """Whether an engine's claim can be estimated before its model is downloaded; see ``of_engine``."""
+    """Return whether an engine's claim can be estimated before its model is downloaded; see ``of_engine``."""
     return spec.kind in WITHOUT_WEIGHTS or bool(_tensor_sizes(source, spec.revision))
 
 

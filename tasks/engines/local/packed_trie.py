@@ -60,7 +60,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``ContinuationScorer``; NaN for candidates that the vocabulary cannot spell (unknown token)."""
+        """Score as ``ContinuationScorer`` does; NaN for candidates with an unknown token."""
         scores = super().score_candidates(cloze, candidates, progress)
         unspelled = self._trie(cloze.tail, prompting.fill(cloze, candidates)).items_with(
             self.tokenizer.unk_token_id
@@ -92,7 +92,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         continuations: Sequence[Sequence[str]],
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """See ``Scorer.score_each``; shared tokens of the prefixes run once (``forest``)."""
+        """Implement ``Scorer.score_each``; shared tokens of the prefixes run once (``forest``)."""
         sequences, n_scored = list[list[int]](), list[int]()
         for prefix, texts in zip(prefixes, continuations, strict=True):
             start = prompting.prefix_tokens(self.tokenizer, prefix)
@@ -103,7 +103,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         return np.split(logprob, np.cumsum([len(texts) for texts in continuations])[:-1])
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``; shared tokens of the pairs run once (``forest``)."""
+        """Implement ``PairScorer.score_pairs``; shared tokens of the pairs run once (``forest``)."""
         length = pairing.longest(self.model.config, self.tokenizer)
         token_pairs = pairing.pair_tokens(self.tokenizer, pairs, length)
         n_scored = np.array([pair.n_scored for pair in token_pairs], dtype=np.int64)

@@ -34,7 +34,7 @@ class Pretrained:
     """A loaded model with its tokenizer and output head; base class of engines in this process."""
 
     def __init__(self, auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> None:
-        """See ``load``; also raises ``EngineError`` for a model without a named output layer."""
+        """Load the model as ``load`` does; EngineError also if the model names no output layer."""
         self.spec = spec = resolved(spec)
         if devices.device(spec.device).type == "cpu":
             devices.keep_freed_memory()

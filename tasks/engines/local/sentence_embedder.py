@@ -64,7 +64,7 @@ class SentenceEmbedder:
         self._prompt = self._model.prompts.get(self._model.default_prompt_name or "", "")
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """See ``Embedder``. Texts of similar length share a batch, so there is little padding.
+        """Implement ``Embedder``. Texts of similar length share a batch, so there is little padding.
 
         The longest come first, so that a batch that does not fit into memory fails at once.
         """

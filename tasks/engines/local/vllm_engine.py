@@ -97,7 +97,7 @@ class VllmEngine(ContinuationScorer):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``; one call of vLLM for all samplings and schemas.
+        """Implement ``Generator.generate``; one call of vLLM for all samplings and schemas.
 
         With a schema, JSON is cut off only with finish reason "length". A conversation that is longer than
         the context gets an empty text with that reason. A base model completes a text (``plain_prompt``) up
@@ -147,7 +147,7 @@ class VllmEngine(ContinuationScorer):
             if room < 1:
                 raise EngineError(
                     f"model {self.spec.name!r} holds {self._context} tokens, and max_tokens is "
-                    f"{sampling.max_tokens}: set fewer"
+                    f"{sampling.max_tokens}: set a smaller max_tokens"
                 )
             tokens.append(pairing.context_tokens(self.tokenizer, context)[-room:])
         params = [_sampling_params(*settings) for settings in zip(per_prompt, forms, numbers, strict=True)]
@@ -155,7 +155,7 @@ class VllmEngine(ContinuationScorer):
         return [_generation(*parts) for parts in zip(outputs, per_prompt, numbers, strict=True)]
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``; every pair runs by itself."""
+        """Implement ``PairScorer.score_pairs``; every pair runs by itself."""
         from vllm import SamplingParams
 
         params = SamplingParams(
@@ -320,7 +320,7 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
         defaults |= {"gpu_memory_utilization": 0.05 if is_bounded else memory.GPU_SHARE}
     arguments = defaults | spec.options
     if arguments.get("load_format", "auto") in ("auto", "hf") and not is_allowed("pickle"):
-        arguments["load_format"] = "safetensors"  # otherwise it loads pickles if there is nothing else
+        arguments["load_format"] = "safetensors"  # by default vLLM loads pickles if there are no safetensors
     return arguments
 
 

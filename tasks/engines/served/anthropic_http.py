@@ -69,14 +69,14 @@ class AnthropicGenerator(HostedGenerator):
     key_path = "/v1/models"
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
-        """See ``HostedGenerator``."""
+        """Read the options and the key; see ``HostedGenerator``."""
         super().__init__(spec, jobs)
         self._temperature, self._settings, self._effort = takes_temperature(spec), *_settings(spec)
 
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``; raises EngineError if reasoning would use up all tokens."""
+        """Implement ``HostedGenerator.request``; raises EngineError if reasoning would use up all tokens."""
         if isinstance(self.spec.reasoning, int) and self.spec.reasoning >= sampling.max_tokens:
             raise EngineError(
                 f"engine {self.spec.name!r}: reasoning = {self.spec.reasoning} leaves nothing of "
@@ -103,15 +103,15 @@ class AnthropicGenerator(HostedGenerator):
         return {**request, **self._settings, **self.options.extra_body}
 
     def headers(self) -> dict[str, str]:
-        """See ``HostedGenerator.headers``."""
+        """Implement ``HostedGenerator.headers``."""
         return {"x-api-key": self.key or "none", "anthropic-version": API_VERSION}
 
     def read(self, body: Any) -> Generation:
-        """See ``HostedGenerator.read``."""
+        """Implement ``HostedGenerator.read``."""
         return read_message(body, self.secrets)
 
     async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
-        """See ``HostedGenerator.send``. A turn that the API pauses during searches is continued."""
+        """Implement ``HostedGenerator.send``. A turn that the API pauses during searches is continued."""
         paused: list[Any] = []
         while True:
             body = await caller.send("POST", self.path, json=request)

@@ -66,7 +66,7 @@ class GoogleGenerator(HostedGenerator):
     )
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
-        """See ``HostedGenerator``."""
+        """Read the options and the key; see ``HostedGenerator``."""
         super().__init__(spec, jobs)
         name = spec.model if spec.model.startswith(("models/", "tunedModels/")) else f"models/{spec.model}"
         self.path = f"/{self.options.api_version}/{quote(name)}:generateContent"
@@ -77,11 +77,11 @@ class GoogleGenerator(HostedGenerator):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``; raises EngineError if web search excludes JSON."""
+        """Implement ``HostedGenerator.request``; raises EngineError if web search excludes JSON."""
         if schema is not None and self.spec.web and re.match(_NO_JSON_BESIDE_SEARCH, self.spec.model):
             raise EngineError(
                 f"engine {self.spec.name!r}: {self.spec.model!r} gives no JSON where it searches the web: "
-                "leave web out, take Gemini 3 or newer, or use answers in text if there is such an option"
+                "leave web out, take Gemini 3 or newer, or choose answers in text if an option allows them"
             )
         config: dict[str, Any] = {
             "temperature": sampling.temperature,
@@ -110,15 +110,15 @@ class GoogleGenerator(HostedGenerator):
         return _merged(request, self.options.extra_body)
 
     def headers(self) -> dict[str, str]:
-        """See ``HostedGenerator.headers``."""
+        """Implement ``HostedGenerator.headers``."""
         return {"x-goog-api-key": self.key or "none"}
 
     def read(self, body: Any) -> Generation:
-        """See ``HostedGenerator.read``."""
+        """Implement ``HostedGenerator.read``."""
         return read_content(body, self.secrets)
 
     def is_about_the_key(self, failure: Failed) -> bool:
-        """See ``HostedGenerator.is_about_the_key``; this API reports an unknown key as a bad request."""
+        """Implement ``HostedGenerator.is_about_the_key``; here an unknown key is a bad request."""
         is_unknown = failure.status == 400 and "api key" in failure.words.lower()
         return is_unknown or super().is_about_the_key(failure)
 

@@ -141,7 +141,7 @@ class HostedGenerator(ABC):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``.
+        """Implement ``Generator.generate``.
 
         Schemas are sent as strict, so objects must list their properties as required and forbid others.
         Refusals have finish reason "refusal" or "content_filter". If the server ignores the request for
@@ -315,7 +315,7 @@ class HostedGenerator(ABC):
         return "compare the provider's list of models, and see that base_url is right"
 
     def is_about_the_key(self, failure: Failed) -> bool:
-        """Whether a status says that the key is wrong."""
+        """Return whether a status says that the key is wrong."""
         return failure.status in (401, 403)
 
 

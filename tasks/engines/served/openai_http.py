@@ -113,7 +113,10 @@ class OpenAIGenerator(HostedGenerator):
     )
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
-        """See ``HostedGenerator``; also raises EngineError for settings without a field in the dialect."""
+        """Read the options and the key (``HostedGenerator``).
+
+        Also raises EngineError for settings without a field in the dialect.
+        """
         super().__init__(spec, jobs)
         self._settings = settings_body(spec, self.options.dialect)
         self._by_responses, self._temperature = by_responses(spec), takes_temperature(spec)
@@ -129,7 +132,7 @@ class OpenAIGenerator(HostedGenerator):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``."""
+        """Implement ``HostedGenerator.request``."""
         top = min(alternatives, MAX_ALTERNATIVES) if self._logprobs else 0
         request: dict[str, Any] = {
             "model": self.spec.model,
@@ -151,15 +154,15 @@ class OpenAIGenerator(HostedGenerator):
         return {**request, **self._settings, **self.options.extra_body}
 
     def read(self, body: Any) -> Generation:
-        """See ``HostedGenerator.read``."""
+        """Implement ``HostedGenerator.read``."""
         return (read_response if self._by_responses else read_reply)(body, self.secrets)
 
     def headers(self) -> dict[str, str]:
-        """See ``HostedGenerator.headers``."""
+        """Implement ``HostedGenerator.headers``."""
         return {"Authorization": f"Bearer {self.key or 'none'}"}
 
     def filtered(self, failure: Failed) -> Generation | None:
-        """See ``HostedGenerator.filtered``; Azure reports filtering as a failure."""
+        """Implement ``HostedGenerator.filtered``; Azure reports filtering as a failure."""
         return read_refusal(failure)
 
     async def send_all(
@@ -169,7 +172,7 @@ class OpenAIGenerator(HostedGenerator):
         answers: dict[int, Generation],
         progress: Progress,
     ) -> list[EngineError]:
-        """See ``HostedGenerator.send_all``; with option ``batch``, requests are sent as jobs."""
+        """Implement ``HostedGenerator.send_all``; with option ``batch``, requests are sent as jobs."""
         if self.options.batch is None:
             return await super().send_all(caller, requests, answers, progress)
         name, at, n = self.spec.name, self.base_url, self.options.batch
@@ -181,7 +184,7 @@ class OpenAIGenerator(HostedGenerator):
 
     @property
     def model_advice(self) -> str:
-        """See ``HostedGenerator.model_advice``."""
+        """Implement ``HostedGenerator.model_advice``."""
         return f"compare {self.base_url}/models, and see that base_url ends in /v1"
 
 

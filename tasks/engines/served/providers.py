@@ -146,13 +146,13 @@ def family(spec: ServedSpec) -> Family | None:
 
 
 def is_at_openai(spec: ServedSpec) -> bool:
-    """Whether the requests go to OpenAI itself, and not to a compatible server."""
+    """Return whether the requests go to OpenAI itself, and not to a compatible server."""
     host = urlsplit(SERVERS["openai"].url).hostname
     return spec.kind == "openai" and (not spec.base_url or urlsplit(spec.base_url).hostname == host)
 
 
 def by_responses(spec: ServedSpec) -> bool:
-    """Whether requests go to the Responses API: by ``options.api``, else for web search at OpenAI.
+    """Return whether requests go to the Responses API: by ``options.api``, else for web search at OpenAI.
 
     OpenAI's Chat Completions search the web only with search models.
     """
@@ -162,7 +162,7 @@ def by_responses(spec: ServedSpec) -> bool:
 
 
 def takes_temperature(spec: ServedSpec) -> bool:
-    """Whether temperature and top_p are sent: by ``options.temperature``, else by the documents."""
+    """Return whether temperature and top_p are sent: by ``options.temperature``, else by the documents."""
     if isinstance(temperature := spec.options.get("temperature"), bool):
         return temperature
     models, is_reasoning = family(spec), spec.reasoning not in (None, "none", "auto")

@@ -106,7 +106,7 @@ def _question(record: Record) -> BlendQuestion | str:
     """Return the question, or why it is left out. Raises ValueError if the entry is not BLEnD's."""
     entries, idks = record.get("annotations"), record.get("idks")
     if not isinstance(idks, Mapping) or not isinstance(entries, list):
-        raise ValueError(f"{record.place}: it has no annotations and idks: is it a file of data/annotations?")
+        raise ValueError(f"{record.place}: it has no annotations and idks: is it in data/annotations?")
     counts = {spelt(str(name)): count for name, count in idks.items()}
     unknowing, *without = (_count(record, counts.get(spelt(name)), name) for name in _IDKS)
     if sum(without) >= scoring.MOST_WITHOUT or unknowing >= scoring.MOST_UNKNOWING or not entries:

@@ -27,7 +27,7 @@ _LANGUAGE = {
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """Yield the questions of all files; names of files, else of items, say subject and exam."""
+    """Yield the questions of all files, with the subject and exam in the file's name, else the item's."""
     tables = files.needed("*.json", "*.jsonl", "*.parquet", "*.csv")
     for path in [path for path in tables if _of_file(path.stem)] or tables:
         seen: Counter[str] = Counter()
@@ -52,7 +52,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def _of_file(name: str) -> tuple[str, str, str] | None:
-    """Return category, subject and exam of Society_KIIP, also in Society_KIIP_new; None for other names."""
+    """Return category, subject and exam in a name like Society_KIIP or Society_KIIP_new, else None."""
     match = re.match(r"([A-Za-z]+)_([A-Za-z]+)", name)
     known = match and _of_word(match[1])
     return (*known, match[2]) if match and known else None

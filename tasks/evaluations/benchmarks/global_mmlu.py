@@ -31,7 +31,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
             if spelt("cultural_sensitivity_label") not in record.cells or label not in LABELS:
                 there = f"but {label[:20]!r}" if label else "of that name"
                 raise ValueError(
-                    f"{record.place}: there is no cultural_sensitivity_label {there}: is it the data?"
+                    f"{record.place}: there is no cultural_sensitivity_label {there}: is this Global-MMLU?"
                 )
             if label != SENSITIVE:
                 continue

@@ -44,8 +44,8 @@ class CulturallItem:
     Attributes:
         item: identifier; if a file has no such column, the language and the hash of the texts.
         language: ISO 639-1; region: ISO 3166-1 alpha-2, upper case; topic: one of ``TOPICS``.
-        form: "choice" (the answer is one of ``matching.LETTERS``, its options stand in the question), "free".
-        english: None where there is no translation.
+        form: "choice" (the answer is one of ``matching.LETTERS``, the options are in the question) or "free".
+        english: the English translation; None if the item has none.
         variants: further answers that are accepted.
         solved: number of the 15 published settings that solve it; None if unpublished.
         source: origin of the item; status: who checked it.
@@ -112,7 +112,7 @@ class LoadedItems:
     dropped: Mapping[str, int]
 
     def hash(self) -> str:
-        """Return the hash of what is sent; who checked an item does not enter."""
+        """Return the hash of the texts that are sent; the reviewers of items do not change it."""
         skipped = ("source", "status")
         return digest([[v for k, v in vars(item).items() if k not in skipped] for item in self.items])
 

@@ -54,9 +54,9 @@ class CulturallAnswer:
 
     Attributes:
         matched: whether it equals the gold answer; None where there is no text.
-        judged: whether the judges take it as right, by the mean of their scores; None where there is no
-            text, no judge, or no verdict.
-        unjudged: why it has no verdict although judges were asked and it has a text; None else.
+        judged: whether the judges accept it, by the mean of their scores; None if it has no text, no judge,
+            or no verdict.
+        unjudged: why a text that was sent to judges has no verdict; None otherwise.
     """
 
     text: str | None
@@ -118,13 +118,13 @@ def matches(condition: str, item: CulturallItem, text: str) -> bool:
 
 
 def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:
-    """Yield one call per readable answer, in the order of the study's prompts; no call without judges."""
+    """Return one call per readable answer, in the order of the study's prompts; none without judges."""
     texts = {key: whole_text(completions.get(key))[0] for key in study.prompts} if study.judges else {}
     return [study.call(*key, text) for key, text in texts.items() if text is not None]
 
 
 def checks(study: CulturallStudy) -> list[Call]:
-    """Yield the calls of the judges' check; none without judges.
+    """Return the calls of the judges' check; none without judges.
 
     Only free answers are exchanged, since other items may have the same letter. An item gets no exchanged
     answer if all others of its language have the same one.

@@ -39,7 +39,7 @@ def read_documents(folder: str | Path) -> list[Passage]:
     files = sorted(path for path in root.rglob("*") if path.suffix in ENDINGS and path.is_file())
     if not files:
         raise ValueError(
-            f"documents: {folder} is no folder with {' or '.join(ENDINGS)} files: check the path"
+            f"documents: {folder} is not a folder with {' or '.join(ENDINGS)} files: check the path"
         )
     return [passage for file in files for passage in _passages(file, root)]
 

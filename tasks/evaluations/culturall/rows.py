@@ -229,7 +229,7 @@ def _effort(reasoning: str) -> tuple[int, int]:
 
 
 def levels(solved: FloatArray) -> NDArray[np.str_]:
-    """Difficulty of each item, UNKNOWN where fewer than ``LEAST_MODELS`` answered it.
+    """Return the difficulty of each item, UNKNOWN if fewer than ``LEAST_MODELS`` answered it.
 
     As in Lin et al. (2026, section 2.5), by the share of models that solve it: easy from 10 of 15 on, medium
     from 5 of 15, else hard. For a model's own accuracy by difficulty, pass only the other models' rows; else

@@ -112,7 +112,7 @@ class CulturallStudy(Prompted):
         """Return the judges' call about one prediction; a missing explanation is stated as missing.
 
         Args:
-            source: the condition, or the kind of text in the judges' check. name: the item's.
+            source: the condition, or the kind of text in the judges' check. name: the item's name.
         """
         item = self.by_id[name]
 
@@ -130,12 +130,12 @@ class CulturallStudy(Prompted):
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         documents = digest([[item, *map(list, p)] for item, p in sorted(self.passages.items())])
         return {"culturall_item": self.loaded.hash()} | ({"documents": documents} if self.passages else {})
 
     def config_hash(self) -> str:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         wording = [_RULES, _RULES_ALONE, _CHOICE, _PASSAGES]
         knobs = self.params.hashed(KNOBS)
         settings = [self.conditions, self.materials, wording]
@@ -144,7 +144,7 @@ class CulturallStudy(Prompted):
         return digest(["culturall", SCORES_VERSION, knobs, settings, judged if self.judges else None, *own])
 
     def _conversation(self, condition: str, item: CulturallItem) -> list[Message]:
-        """Lin et al. (2026, figure 11): scenario as context, a question, as few words as possible."""
+        """Return the prompt of Lin et al. (2026, figure 11): scenario, question, a request for few words."""
         texts = item.texts(condition)
         if own := self.templates.get("prompt_question" if condition == "question" else "prompt"):
             text = filled(own, {"scenario": texts.scenario, "question": texts.question})

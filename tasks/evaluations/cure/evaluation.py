@@ -32,7 +32,7 @@ def study(params: CureParams, tables: Mapping[str, Rows], engines: Mapping[str, 
     unused = ", ".join(benchmark for benchmark in params.files if benchmark not in params.benchmarks)
     if unused:
         raise ValueError(
-            f"files of {unused}, which is not among `benchmarks`: add it there, or leave the files out"
+            f"files of {unused}, which `benchmarks` does not name: add it there, or leave the files out"
         )
     files: Published = {
         str(b): {path: read_rows(path) for path in paths} for b, paths in params.files.items()

@@ -91,7 +91,7 @@ class CureItemRow(PackRow):
     def _needed_by_its_kind(cls, text: str, row: ValidationInfo) -> str:
         kind = kind_of(row.data.get("benchmark", ""))
         if not text and (why := NEEDED[str(row.field_name)].get(kind)):
-            raise ValueError(f"a benchmark like {kind} needs one: {why}")
+            raise ValueError(f"a benchmark like {kind} needs this text: {why}")
         return text
 
 

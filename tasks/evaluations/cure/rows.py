@@ -339,7 +339,8 @@ def _metric_row(study: CureStudy, metric: str, of_model: CureScores) -> Metric:
 
 
 def _best_null(scores: Mapping[str, FloatArray], places: IntArray) -> float | None:
-    """Return the highest mean of a null, over items with a scored real explanation (over all, if none is).
+    """Return the highest mean of a null over items with a scored real explanation, or over all items if no
+    real explanation is scored.
 
     scores: source -> [items].
     """

@@ -38,7 +38,7 @@ NOT_DRAWN = "null explanations are judged on a draw of items that leaves this on
 
 @dataclass(frozen=True)
 class Labelled:
-    """One benchmark in one mode: [items] the label, or None and the reason why there is none."""
+    """A model's labels on one benchmark in one mode, by item; a missing label is None with a reason."""
 
     labels: tuple[str | None, ...]
     reasons: Reasons

@@ -157,13 +157,13 @@ class CureStudy(Prompted):
         return self.params.judge_samples if len(self.rubrics[benchmark]) > 1 else 1
 
     def rubric_id(self, benchmark: str) -> str:
-        """The metric and what identifies its rubric in all its phrasings: "coverage 0123456789abcdef"."""
+        """Return the metric and the hash of all phrasings of its rubric: "coverage 0123456789abcdef"."""
         rubrics = self.rubrics[benchmark]
         hashes = [rubric.hash() for rubric in rubrics]
         return f"{rubrics[0].name} {hashes[0] if len(hashes) == 1 else digest(hashes)}"
 
     def config_hash(self) -> str:
-        """Identifies what may be compared across models."""
+        """Return the hash of everything that models must share for their numbers to be comparable."""
         first = [self.prompts[*part, self.names(part[0])[0]] for part in self.parts]
         wording = [[prompt.conversation, prompt.schema] for prompt in first]
         judged = {b: self.rubric_id(b) for b in self.benchmarks} if self.judges else None

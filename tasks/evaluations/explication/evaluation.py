@@ -34,7 +34,7 @@ TABLES = {
 
 
 def ask(study: ExplicationStudy, completions: Completions) -> list[Request[Any]]:
-    """Yield the requests of every turn that is due, then the judges' prompts about finished conversations."""
+    """Return the requests of every due turn, then the judges' prompts about finished conversations."""
     stage, calls = heard(study, completions)
     return [*stage.requests(study.params.batch, "conversation"), *study.panel.requests(calls)]
 

@@ -42,7 +42,7 @@ def messages(turns: Turns, language: str) -> list[Message]:
 
 
 def draft_messages(turns: Turns, language: str) -> list[Message]:
-    """Return the interviewer's last messages, whose answer follows ``SCHEMA``."""
+    """Return the messages that ask the interviewer for the draft, which follows ``SCHEMA``."""
     talk = json.dumps([{"speaker": speaker, "text": text} for speaker, text in turns], ensure_ascii=False)
     return [
         {"role": "system", "content": _PROMPTS["draft"].format(language=language)},
@@ -81,7 +81,8 @@ def persona_of(
     knows the evaluation must write them.
 
     Args:
-        code: the person's code, not a name. texts: of ``FIELDS``. draft: the interviewer's.
+        code: the person's code, not a name. texts: field of ``FIELDS`` -> the person's text.
+        draft: the interviewer's draft.
     """
     profile: dict[str, Any] = {"persona": identifier_of(code)}
     faults: list[str] = []

@@ -80,25 +80,29 @@ Verdicts = dict[str, bool | None]
 
 @dataclass(frozen=True)
 class Measures:
-    """One conversation. None: nothing to count it on.
+    """Counts of one conversation; a value is None if there is nothing to count.
 
     Attributes:
-        questions: that the recommender asked.
-        question_kinds: how many kinds (``questions.toml``) they are of together.
-        new_questions: share that are not an earlier one in other words.
-        dish_requests: questions that ask the user to name dishes.
+        questions: number of the recommender's questions.
+        question_kinds: number of different kinds among them (``questions.toml``).
+        new_questions: share of them that do not repeat an earlier question in other words.
+        dish_requests: number of questions that ask the user to name dishes.
         told: names of the facts that the user told.
-        facts, elicited: that matter for the task and a question brings out; told when asked.
-        unasked, contradicted, divulged, too_long: the user's turns or facts: facts told though no question
-            was about them, facts denied, dish names said, turns over MOST_WORDS.
-        confused, repeated: turns cut off as another's words; turns said before, of all turns. So of the user.
+        facts, elicited: number of facts that matter for the task and that a question can bring out; number
+            of these that the user told when asked.
+        unasked, contradicted, divulged, too_long: the user's faults: facts told although no question was
+            about them, facts denied, dish names revealed, turns over MOST_WORDS.
+        confused, user_confused: number of the recommender's, of the user's turns that were cut off because
+            they went on in the other's name.
+        repeated: number of turns, of all turns, that repeat an earlier one.
         cut_short: why nobody knows whether a recommendation would have come (``materials.cut_short``).
-        used: facts of ``usable`` that the recommendation shows to have heeded.
-        usable: facts by which a use can be seen.
-        kept: what had to be kept.
-        sections, exact_labels, near_length: parts of the required form: there; labelled exactly as asked; of
-            about the number of words asked, of those that have one.
-        dish, dish_countries: the warehouse's name in the recommendation's title, and its countries.
+        usable: number of facts whose use a recommendation can show.
+        used: number of these whose use the recommendation shows.
+        kept: the persona's conditions, each with whether the recommendation keeps it.
+        sections, exact_labels, near_length: shares of the required form's parts that exist; that are labelled
+            exactly as required; that have about the required number of words, of parts with such a number.
+        dish, dish_countries: the dish of the warehouse that the recommendation's title names, and its
+            countries.
     """
 
     turns: int

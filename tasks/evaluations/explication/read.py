@@ -320,7 +320,7 @@ class Conversations:
         return self.measured(count, missing)
 
     def measured(self, of: Callable[[Measures], float | None], missing: str) -> tuple[FloatArray, Reasons]:
-        """Return [n] one of the measures, and reasons for missing ones."""
+        """Return [n] a measure of each conversation, and reasons for missing ones."""
         values, reasons = np.full(len(self.keys), np.nan), np.full(len(self.keys), "", dtype=object)
         for place, measures in enumerate(self.measures):
             value = None if measures is None else of(measures)

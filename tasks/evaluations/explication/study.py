@@ -82,7 +82,7 @@ class ConversationKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """Results that are kept between rounds.
+    """Calls to judges that are kept between rounds.
 
     Attributes:
         calls: (conversation, rubric) -> the call of the judges (``read.JudgeCall``).
@@ -99,7 +99,7 @@ class ExplicationStudy:
     Attributes:
         simulator: engine that plays the personas. judges: name of a judge in the params -> its engine; empty:
             nothing is judged.
-        rubrics: by name.
+        rubrics: name -> rubric.
         progress: kept between rounds: (engine hash, occasion) -> its conversations up to now.
     """
 
@@ -115,7 +115,7 @@ class ExplicationStudy:
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         return {
             "persona": digest([p.model_dump(mode="json") for p in self.personas.values()]),
             "task": digest([t.model_dump(mode="json") for t in self.tasks.values()]),
@@ -175,7 +175,7 @@ class ExplicationStudy:
             yield self._dialogue(key, Voice(RECOMMENDER, lines=lines), self._user(key), len(lines))
 
     def config_hash(self) -> str:
-        """Identifies what may be compared across models."""
+        """Return the hash of everything that models must share for their numbers to be comparable."""
         judged = [rubric.hash() for rubric in self.rubrics.values()] if self.judges else None
         judges = sorted(engine.hash for engine in self.judges.values())
         knobs = self.params.hashed(KNOBS) | {"conditions": self.conditions}

@@ -102,15 +102,15 @@ def engines(params: FmlamaParams) -> dict[str, Role]:
 
 
 def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> FmlamaStudy:
-    """See ``build_study``."""
+    """Return the study; see ``build_study``."""
     judges = judges_by_name(params.judges, engines)
     own = templates(tables)
     return build_study(params, tables["dish"], tables["template"], tables["origin_group"], judges, own)
 
 
 def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
-    """Yield the requests of every wording, then the judges' prompts, which need the first wording's
-    answers. Of published predictions, yield the request for them.
+    """Return the requests of every wording, then the judges' prompts, which need the first wording's
+    answers. For published predictions, return only the request that reads them.
     """
     requests: list[Request[Any]]
     if is_published(completions):

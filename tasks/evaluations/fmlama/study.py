@@ -296,7 +296,7 @@ class FmlamaStudy:
         return rubric().in_style(self.params.judge_style).reworded(*own)
 
     def config_hash(self) -> str:
-        """Identifies what may be compared across models."""
+        """Return the hash of everything that models must share for their numbers to be comparable."""
         knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGES if self.judges else set()))
         knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
         hashes = sorted(judge.hash for judge in self.judges.values())

@@ -66,7 +66,7 @@ class HarnessTask:
 
     @property
     def writes(self) -> bool:
-        """Whether a model writes a text; else continuations are scored."""
+        """Return whether a model writes a text; otherwise continuations are scored."""
         return str(self.library.OUTPUT_TYPE) == "generate_until"
 
     @property
@@ -80,7 +80,7 @@ class HarnessTask:
         return [own.name for own in self.library._filters]
 
     def choices(self, doc: int) -> list[str]:
-        """The options of a document."""
+        """Return the options of a document."""
         return [str(choice) for choice in self.library.doc_to_choice(self.documents[doc])]
 
     @cached_property
@@ -99,7 +99,7 @@ class HarnessTask:
         return golds
 
     def target(self, doc: int) -> str:
-        """Right answers in words, separated by |."""
+        """Return right answers in words, separated by |."""
         gold = self.golds[doc]
         if self.chooses:
             choices = self.choices(doc)
@@ -389,7 +389,7 @@ def _asked(instance: Any) -> list[Any]:
 
 
 def _named(value: Any) -> Any:
-    """A part of a config as JSON: functions by their source."""
+    """Return a part of a config as JSON: functions by their source."""
     if callable(value):
         try:
             return inspect.getsource(value)

@@ -48,7 +48,7 @@ class HarnessScores:
 
 
 def read(study: HarnessStudy, completions: Completions, shared: Any) -> dict[str, HarnessScores]:
-    """Condition -> scores."""
+    """Return condition -> scores."""
     own = {condition: stored(study, condition, completions) for condition in CONDITIONS}
     own[OTHER_QUESTION] |= _exchanged(study, own[HEADLINE])
     return {condition: scored(study, condition, answers) for condition, answers in own.items()}

@@ -35,7 +35,7 @@ NOT_SCORED = "nothing was answered, or the task's scoring fails"
 
 
 def model_rows(study: HarnessStudy, answers: Mapping[str, HarnessScores], beside: FloatArray) -> list[Metric]:
-    """All rows of one model.
+    """Return all rows of one model.
 
     Args:
         answers: condition -> scores. beside: [items] scores of the best null model.
@@ -127,12 +127,12 @@ def _aggregated(metric: str, where: Slice, aggregate: Callable[[Any], Any] | Non
 
 
 def _metrics(study: HarnessStudy) -> list[str]:
-    """The harness's metrics of all tasks."""
+    """Return the harness's metrics of all tasks."""
     return sorted({metric for task in study.tasks.values() for metric in task.aggregations} - _OWN)
 
 
 def bounds_of(metric: str) -> tuple[float, float]:
-    """The range of a metric of the harness."""
+    """Return the range of a metric of the harness."""
     is_share = metric in SHARES or metric.startswith(("acc_", "exact_match_"))
     return SHARE if is_share else UNBOUNDED
 
@@ -154,7 +154,7 @@ def catalogue() -> list[dict[str, Any]]:
 
 
 def catalogue_of(study: HarnessStudy) -> list[dict[str, Any]]:
-    """Rows of the table metric for the harness's metrics that a study's tasks have."""
+    """Return rows of the table metric for the harness's metrics that a study's tasks have."""
     rows = []
     for metric in _metrics(study):
         better = {

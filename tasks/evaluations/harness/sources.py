@@ -32,7 +32,7 @@ def entries(manager: Any, spec: str) -> Iterator[Any]:
         try:
             entry = TaskIndex.entry_from_path(Path(spec))
         except Exception as error:  # a file that is not YAML may raise anything
-            raise ValueError(f"--tasks: {spec!r} is no task: {_first_line(error)}") from error
+            raise ValueError(f"--tasks: {spec!r} is not a task: {_first_line(error)}") from error
     if entry is None:
         raise ValueError(f"--tasks: there is no task or file {spec!r}{_near(manager, spec)}")
     yield entry
@@ -185,7 +185,7 @@ def check_shared(tasks: Iterable[Any], data: Mapping[str, str]) -> None:
     if len(names) > 1 and lacking:
         raise ValueError(
             f"--data *={place}: it has no folder {lacking[0]}, but tasks read {len(names)} sets of their "
-            "data: name a folder that holds all of them, or one for each: --data TASK=FILE"
+            "data: name a folder that holds all these sets, or a file for each task: --data TASK=FILE"
         )
 
 

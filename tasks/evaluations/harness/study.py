@@ -108,16 +108,16 @@ class HarnessStudy:
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' names."""
         return np.array([item.name for item in self.items])
 
     @cached_property
     def clusters(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' clusters."""
         return np.array([item.cluster for item in self.items])
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
-        """Every slice with the items that are in it, the overall one first; tasks where there are several."""
+        """Yield every slice with its items: the overall one, then tasks if there are several, then fields."""
         columns = {name: [item.fields[name] for item in self.items] for name in self.params.slice}
         if len(self.tasks) > 1:
             columns = {"task": [item.task.name for item in self.items]} | columns
@@ -147,11 +147,11 @@ class HarnessStudy:
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         return {"item": digest([task.identity for task in self.tasks.values()])}
 
     def config_hash(self) -> str:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         knobs, clusters = self.params.hashed(KNOBS), digest(self.clusters.tolist())
         return digest(["harness", SCORES_VERSION, VERSION, self.materials, clusters, knobs])
 

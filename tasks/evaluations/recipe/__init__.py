@@ -12,7 +12,7 @@
         cluster="idiom",
     )
 
-``choice``, ``short_answer`` and ``preference`` are the others. Files are sought beside the calling file.
+Other recipes are ``choice``, ``short_answer`` and ``preference``. Files are sought beside the calling file.
 Fields: ``definition.Judged`` and so on; docs/add-an-evaluation.md has an example of each. A pack has the same
 definition in ``evaluation.toml`` (``from_toml``).
 """
@@ -41,7 +41,7 @@ DEFINITION = "evaluation.toml"
 
 
 def Metric(name: str, **fields: Any) -> dict[str, Any]:  # noqa: N802 - reads as a value in definitions
-    """The headline of a definition: ``definition.MetricPart``. ``bounds`` and ``null`` have no default."""
+    """Return a headline (``definition.MetricPart``); ``bounds`` and ``null`` have no default."""
     return {"name": name, **fields}
 
 
@@ -55,17 +55,17 @@ def judged(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
 
 
 def short_answer(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """An evaluation of texts that are compared with accepted answers; fields: ``definition.ShortAnswer``."""
+    """Return an evaluation that compares texts with accepted answers; fields: ``definition.ShortAnswer``."""
     return _beside_caller(SHORT, name, fields)
 
 
 def choice(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """An evaluation of options of which one is right; fields: ``definition.Choice``."""
+    """Return an evaluation of choices among options, one of them right; fields: ``definition.Choice``."""
     return _beside_caller(CHOICE, name, fields)
 
 
 def preference(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """An evaluation of which group's items are likelier in contexts; fields: ``definition.Preference``."""
+    """Return an evaluation of whose items are likelier in contexts; fields: ``definition.Preference``."""
     return _beside_caller(PREFERENCE, name, fields)
 
 

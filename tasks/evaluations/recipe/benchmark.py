@@ -37,7 +37,7 @@ from tasks.packs.shape import PackError
 
 
 def _whole_path(data: str) -> str:
-    """Return the absolute path, since a run may be read again from other folders."""
+    """Return the absolute path, since a run may be read again from another working folder."""
     return data if not data or data.startswith("hf:") else str(Path(data).expanduser().absolute())
 
 
@@ -91,8 +91,8 @@ def benchmark(
     Args:
         read: the user's files and the params -> items, in any order; raises ValueError.
         knobs: name -> (type, field) of further options. hashed: those that do more than choose items.
-        score, derive: as of ``items.Loaded``.
-        definition: fields of the recipe's class, but for its files.
+        score, derive: see ``items.LoadedRecipe``.
+        definition: fields of the recipe's class, except its files.
 
     Raises:
         PackError: the definition has faults.
@@ -112,7 +112,7 @@ def of_choices(
     """Return a choice benchmark whose items come from ``choice``; its default headline is ``accuracy``.
 
     Args:
-        what: one word for the items. definition: as of ``benchmark``.
+        what: one word for the items. definition: see ``benchmark``.
     """
     about = f"Share of {what} whose right option is the likeliest, or named by its letter."
     usual: dict[str, Any] = {
@@ -161,7 +161,7 @@ def choice(
 def place_of(
     answer: object, options: Sequence[Any], by: Literal["letter", "number", "text"] = "letter"
 ) -> int | None:
-    """Return the index of the option that an answer names, from 0; None if it names none or two.
+    """Return the index of the option that an answer names, from 0; None if it names no option or two.
 
     Args:
         by: kind of answer in the benchmark, because options may be letters or numbers themselves. Numbers are
@@ -200,7 +200,7 @@ def bring(own: LoadedRecipe, read: Read, params: Params) -> LoadedRecipe:
     faulty = sum(n for reason, n in out.items() if not isinstance(reason, NoFault))
     if not items or faulty > MOST_LEFT_OUT * (len(items) + faulty):
         why = "; ".join(f"{n} {reason}" for reason, n in out.most_common(3)) or "the files hold none"
-        raise ValueError(f"--data: most items of {own.name} cannot be asked: {why}. Are these its files?")
+        raise ValueError(f"--data: most items of {own.name} are unusable: {why}. Are these its files?")
     faults = [*checks.columns_there(own.definition, header, own.name)]
     faults += checks.prompt_faults(own.definition, header, own.name)
     if faults:

@@ -40,7 +40,7 @@ READ_OF_ITEMS = frozenset({"prompt", "options", "answer", "accepted", "weights",
 
 
 def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[PackFault]:
-    """Yield faults of fields that name a missing column, or one with the name of an option."""
+    """Return faults of fields that name a missing column, or a column with the name of an option."""
     named: dict[str, Sequence[str]] = {"cluster": [definition.cluster], "slices": definition.slices}
     match definition:
         case Judged():
@@ -72,7 +72,7 @@ def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[
 
 
 def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[PackFault]:
-    """Yield faults of invalid templates, and of templates that use what no item has."""
+    """Return faults of templates that are invalid or use a column that no item has."""
     known = {*header, *([CHOICES] if isinstance(definition, Choice) else [])}
     faults = []
     for field in ("prompt", "system"):
@@ -105,12 +105,12 @@ def _choice_faults(definition: Choice, file: str) -> Iterator[PackFault]:
 
 
 def options_are_shown(definition: Recipe) -> bool:
-    """Whether the prompt shows the options with their letters."""
+    """Return whether the prompt shows the options with their letters."""
     return CHOICES in fields_of(definition.prompt) | fields_of(definition.system)
 
 
 def input_faults(definition: Judged, rubric: Rubric, header: Sequence[str], file: str) -> Iterator[PackFault]:
-    """Yield faults of a rubric that does not show the judged text, or shows what no item has."""
+    """Yield faults of a rubric that does not show the judged text, or shows a column that no item has."""
     if definition.judged not in rubric.inputs:
         what = f"the judged text is not among its inputs {', '.join(rubric.inputs)}"
         yield PackFault(
@@ -195,7 +195,7 @@ def _accepted_faults(definition: ShortAnswer, item: Item, file: str) -> Iterator
 
 
 def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[PackFault]:
-    """Yield faults of items with an unusual number of options, whose chance and letters would differ."""
+    """Return faults of items with an unusual number of options, whose chance and letters would differ."""
     counts = Counter(len(options_of(definition, item.fields)) for item in items)
     usual = counts.most_common(1)[0][0] if counts else 0
     return [

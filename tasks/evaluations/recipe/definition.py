@@ -66,7 +66,7 @@ TAKEN = frozenset(
 
 
 def _columns(value: object) -> object:
-    """One column or several."""
+    """Return the columns as a tuple, given one column or several."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -110,12 +110,12 @@ class Recipe(PackRow):
         title: the question in one line.
         items: CSV file of the items; the column ``item`` names them, else their content.
         prompt, system: Jinja2 templates over the columns of an item.
-        cluster: see ``WHY``. slices: columns; every number is also given for each of their values. models:
-            evaluated by default.
+        cluster: see ``WHY``. slices: columns; every number is also computed for each of their values.
+            models: models to evaluate by default.
         profiles: name -> values of options.
         also: further numbers of the same answers. Their null is a number, or a null model of a short answer.
         published: CSV file of published numbers (``PrintedNumber``) to show beside ours; "": none.
-        licence, source, citation: of the items, for people.
+        licence, source, citation: licence, origin and citation of the items, to show.
     """
 
     recipe: ClassVar[str]
@@ -142,8 +142,8 @@ class PrintedNumber(PackRow):
     """A published number in the headline's unit.
 
     Attributes:
-        source: where it is printed. model: as printed. value: of the slice; by default of all items.
-        difference: what differs between that number and ours.
+        source: where it is printed. model: its name as printed. value: the slice's value; default: all items.
+        difference: how that number's definition differs from ours.
     """
 
     source: Text
@@ -212,13 +212,13 @@ class ShortAnswer(TextRecipe):
 
 
 class Choice(Recipe):
-    """Options of which one is right.
+    """Options to choose from, one of them right.
 
     Attributes:
         options: columns with one option each, the last of which may be empty, or one column with all,
             separated by |.
         answer: column with the right option: its letter, its number from 1, or its text.
-        by: logprob: the likeliest option counts; letter: the one whose letter the model writes.
+        by: logprob: the likeliest option counts; letter: the option whose letter the model writes.
         length: divisor of an option's log-probability: none, characters or tokens. question: columns that
             controls leave empty or take from another item. max_tokens: most tokens that the model writes with
             by = letter, including thinking.
@@ -236,15 +236,15 @@ class Choice(Recipe):
 
 
 class Preference(Recipe):
-    """Which group's items are likelier in contexts with a blank?
+    """Items of several groups; the question is whose items are likelier in contexts with a blank.
 
     Attributes:
         items: CSV file with a column ``item`` and the column ``group``.
         contexts: CSV file; ``prompt`` turns a row into a sentence that has ``blank`` once. Cluster
             and slices are columns of this file.
-        group: column of the items. target: the group that is compared with all others together. kind: column
+        group: column of the items. target: the group to compare with all others together. kind: column
             of both files; items are used in contexts of their own kind; "": in all.
-        length: what an item's log-probability is divided by: none or tokens.
+        length: divisor of an item's log-probability: none or tokens.
     """
 
     recipe = PREFERENCE
@@ -286,7 +286,7 @@ def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | 
 
 
 def _patched(kind: type[Recipe], fields: Mapping[str, Any], wrong: Set[str]) -> Recipe | None:
-    """The definition with stand-ins for the wrong fields that have no default."""
+    """Return the definition with stand-ins for wrong fields that have no default."""
     required = {name for name, field in kind.model_fields.items() if field.is_required()} & wrong
     if required & {"items", "contexts", "rubric"}:
         return None
@@ -374,7 +374,7 @@ def _name_faults(definition: Recipe, file: str) -> list[PackFault]:
 
 
 def known_nulls(definition: Recipe) -> tuple[str, ...]:
-    """The names that ``metric.null`` may have."""
+    """Return the names that ``metric.null`` may have."""
     own = (*definition.nulls, BEST) if definition.nulls else ()
     return (
         *own,
@@ -384,13 +384,13 @@ def known_nulls(definition: Recipe) -> tuple[str, ...]:
 
 
 def null_names(definition: Recipe) -> tuple[str, ...]:
-    """The null models that have a row of their own."""
+    """Return the names of the null models that get separate rows."""
     with_gold = isinstance(definition, Judged) and definition.gold
     return (*definition.nulls, *(("other_answer",) if with_gold else ()))
 
 
 def _fault(error: Any, file: str) -> PackFault:
-    """One of pydantic's errors."""
+    """Return one of pydantic's errors."""
     place = ".".join(map(str, error["loc"]))
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "missing":

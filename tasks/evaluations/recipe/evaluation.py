@@ -212,7 +212,7 @@ def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Any) -> Tab
 
 
 def _by_recipe(study: RecipeStudy) -> Any:
-    """The module of a study's recipe."""
+    """Return the module of a study's recipe."""
     if isinstance(study.definition, TextRecipe):
         return texts
     return options if isinstance(study.definition, Choice) else groups
@@ -265,7 +265,7 @@ def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:
 
 
 def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], VerdictSubject]:
-    """Return, for each call, its item's texts for people, line by line, and its cluster."""
+    """Return a function from a call to its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
     def about(call: Call, _: str) -> VerdictSubject:

@@ -104,7 +104,7 @@ class Files:
         return [path for path in tables if word in self._inner(path)] or tables
 
     def folder_of(self, path: Path, form: str) -> str:
-        """Return the name of the nearest folder around a file that has this form; "" if none has."""
+        """Return the name of the nearest enclosing folder whose name has this form; "" if there is none."""
         around = (folder for folder in path.parents if folder.is_relative_to(self.root))
         return next((folder.name for folder in around if re.fullmatch(form, folder.name)), "")
 
@@ -222,7 +222,7 @@ def _delimiter(text: str) -> str:
 
 
 def _is_of_lines(text: str) -> bool:
-    """Whether a JSON text has one object per line; data sets of the hub use either name for such files."""
+    """Return whether a JSON text has one object per line; the hub has such files under .json and .jsonl."""
     first, _, rest = text.strip().partition("\n")
     try:
         return isinstance(parse_json(first), dict) and bool(rest)

@@ -18,11 +18,11 @@ CHOICES = "choices"
 
 
 class Item(NamedTuple):
-    """One item, or of a preference one context.
+    """One item; for a preference, one context.
 
     Attributes:
-        fields: its cells by column; empty cells are "".
-        line: of its file, for faults.
+        fields: column -> cell; empty cells are "".
+        line: line in its file, for faults.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Item(NamedTuple):
 
 
 class Member(NamedTuple):
-    """An item of a group, of a preference. kind: of the contexts in which it is used; "": all."""
+    """A group's item in a preference. kind: kind of the contexts that use it; "": all contexts."""
 
     text: str
     group: str
@@ -45,14 +45,16 @@ Derive = Callable[[Sequence[Item], Sequence[int | None]], Mapping[str, FloatArra
 
 @dataclass(frozen=True)
 class LoadedRecipe:
-    """One evaluation, whole.
+    """An evaluation's definition with the content of its files.
 
     Attributes:
-        items: in the order of their names. members: of a preference, in the order of their file.
-        rubric: of a judged one. published: numbers of others. score: for short answers, instead of accepted
-            answers: params, item and text -> shares in [0, 1] for the headline and each of ``also``. derive:
-            for a choice: items and chosen options (from 0, or None) -> each of ``also`` by name, [items]; NaN
-            if it does not apply. knobs: params that are hashed by value. left_out: reason -> number of items.
+        items: in the order of their names. members: a preference's group items, in the order of their file.
+        rubric: the rubric of a judged evaluation. published: published numbers.
+        score: replaces the accepted answers of short answers: params, item and text -> shares in [0, 1] for
+            the headline and each of ``also``.
+        derive: for a choice: items and chosen options (from 0, or None) -> each of ``also`` by name, [items];
+            NaN if it does not apply.
+        knobs: params that are hashed by value. left_out: reason -> number of items.
     """
 
     name: str
@@ -85,7 +87,7 @@ class LoadedRecipe:
         return place
 
     def accepted(self, item: Item) -> tuple[str, ...]:
-        """Accepted answers of a short answer."""
+        """Return accepted answers of a short answer."""
         assert isinstance(self.definition, ShortAnswer)
         return several(item.fields[self.definition.accepted])
 
@@ -100,7 +102,7 @@ class LoadedRecipe:
 
 
 def options_of(definition: Choice, fields: Mapping[str, str]) -> tuple[str, ...]:
-    """The options of an item, in their order."""
+    """Return the options of an item, in their order."""
     if len(definition.options) == 1:
         return several(fields[definition.options[0]])
     choices = [fields[column] for column in definition.options]
@@ -125,5 +127,5 @@ def right_of(definition: Choice, fields: Mapping[str, str]) -> int | None:
 
 
 def several(cell: str) -> tuple[str, ...]:
-    """The texts in one cell, separated by |."""
+    """Return the texts in one cell, which | separates."""
     return tuple(part.strip() for part in cell.split("|") if part.strip())

@@ -22,7 +22,7 @@ Read = Callable[[str], bytes]
 
 
 def load(name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: str) -> LoadedRecipe:
-    """The evaluation of a definition.
+    """Return the evaluation of a definition.
 
     Args:
         file: name of the definition's file, for faults. Raises: PackError: with all faults of the definition
@@ -89,7 +89,7 @@ def _examined(
 
 
 def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], list[str], list[PackFault]]:
-    """Lines and cells of a CSV file with any columns, its header, and its faults."""
+    """Return lines and cells of a CSV file with any columns, its header, and its faults."""
     try:
         data = read(file)
     except OSError:

@@ -16,7 +16,7 @@ _ARTICLES = {
 
 
 def _no_punctuation(text: str) -> str:
-    """Punctuation, symbols and control characters as spaces; marks of letters stay."""
+    """Return a text with spaces for punctuation, symbols and control characters; marks of letters stay."""
     return "".join(" " if unicodedata.category(c)[0] in "PSC" else c for c in text)
 
 
@@ -45,7 +45,7 @@ USUAL = ("nfkc", "casefold", "punctuation", "spaces")
 
 
 def steps_of(normalise: Mapping[str, Sequence[str]], language: str) -> tuple[str, ...]:
-    """The steps of a language: its own, else those of *, else ``USUAL``."""
+    """Return a language's steps: those listed for it, else those listed for *, else ``USUAL``."""
     return tuple(normalise.get(language, normalise.get("*", USUAL)))
 
 
@@ -59,9 +59,9 @@ def normalised(text: str, steps: tuple[str, ...]) -> str:
 
 
 def stands_in(accepted: str, text: str) -> bool:
-    """Whether a text contains an accepted answer as whole words; both normalised.
+    """Return whether a text contains an accepted answer as whole words; both are normalised.
 
-    In scripts without spaces between words, such as Chinese or Thai, it may be anywhere.
+    In scripts without spaces between words, such as Chinese or Thai, the answer may be anywhere.
     """
     is_spaced = not re.search(
         r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]", accepted

@@ -64,14 +64,14 @@ def request(study: RecipeStudy, condition: str) -> Request[Any]:
 
 
 def asked(study: RecipeStudy, condition: str) -> Iterator[Item]:
-    """Return the items of a condition; with another question, only those that have another."""
+    """Return the items of a condition; under another item's question, only items with such a question."""
     for item in study.items:
         if condition != OTHER_QUESTION or item.name in study.others:
             yield item
 
 
 def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
-    """Condition -> whether the right option was chosen."""
+    """Return condition -> whether the right option was chosen."""
     return {condition: _scores(study, condition, completions) for condition in CONDITIONS}
 
 
@@ -99,7 +99,7 @@ def chance(study: RecipeStudy) -> FloatArray:
 
 
 def is_written(study: RecipeStudy) -> bool:
-    """Whether the model writes a letter; else options are scored."""
+    """Return whether the model writes a letter; otherwise options are scored."""
     return bool(cast(Any, study.params).by == LETTER)
 
 
@@ -154,7 +154,7 @@ def letter(text: str, options: tuple[str, ...]) -> int | None:
 def stored(
     study: RecipeStudy, condition: str, completions: Completions
 ) -> dict[str, OptionLogprobs | Completion]:
-    """Return what is stored of each item under a condition."""
+    """Return each item's stored answer under a condition."""
     sent = request(study, condition)
     answers: Mapping[str, Any] = completions(sent)
     make = _prompt if is_written(study) else _question
@@ -194,7 +194,7 @@ def _within(study: RecipeStudy, share: FloatArray) -> FloatArray:
 
 
 def _fields(study: RecipeStudy, condition: str, item: Item) -> dict[str, str]:
-    """An item's cells as a condition shows them, with its options by letter."""
+    """Return an item's cells as a condition shows them, with its options by letter."""
     options = study.loaded.options(item)
     fields = dict(item.fields) | {
         CHOICES: "\n".join(f"{k}. {o}" for k, o in zip(LETTERS, options, strict=False))

@@ -29,7 +29,7 @@ Nulls = Mapping[str, FloatArray]
 def model_rows(
     study: RecipeStudy, answers: Mapping[str, ConditionScores], beside: Mapping[str, FloatArray]
 ) -> list[Metric]:
-    """All rows of one model.
+    """Return all rows of one model.
 
     Args:
         answers: condition -> scores. beside: number -> [items] scores without knowledge (``null_of``), for
@@ -182,7 +182,7 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
 
 
 def _further(part: MetricPart) -> CatalogueRow:
-    """Return the row of one of ``also``."""
+    """Return the catalogue's row of one of the further metrics, ``also``."""
     null = f"{part.null:g}" if isinstance(part.null, float) else part.null
     return CatalogueRow(
         part.name, part.label or part.name.replace("_", " ").capitalize(), False, part.unit, *part.bounds,

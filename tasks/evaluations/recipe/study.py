@@ -97,12 +97,12 @@ class RecipeStudy:
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' names."""
         return np.array([item.name for item in self.items])
 
     @cached_property
     def clusters(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' clusters."""
         return np.array([item.cluster for item in self.items])
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
@@ -146,11 +146,11 @@ class RecipeStudy:
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         return {"item": digest([[item.name, item.cluster, dict(item.fields)] for item in self.items])}
 
     def config_hash(self) -> str:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         knobs = self.params.hashed((KNOBS | self.loaded.knobs) & type(self.params).model_fields.keys())
         judges = sorted(engine.hash for engine in self.panel.judges.values()) if self.panel else []
         return digest(
@@ -168,7 +168,7 @@ def build_study(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engi
     chosen = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
     items = spread(chosen, getattr(params, "limit", None))
     if getattr(params, "by", "") == LETTER and not options_are_shown(loaded.definition):
-        raise ValueError("--by letter: the prompt does not show {{ choices }}: add them to the definition")
+        raise ValueError("--by letter: the prompt does not show {{ choices }}: add {{ choices }} to it")
     return RecipeStudy(params, loaded, items, _panel(loaded, params, engines))
 
 

@@ -49,7 +49,7 @@ class SpectralAnswers:
 
 
 def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> SpectralStudy:
-    """See ``build_study``."""
+    """Return the study; see ``build_study``."""
     return build_study(params, tables["country"], tables["question"], tables["item"], tables["human"])
 
 

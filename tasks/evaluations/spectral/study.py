@@ -63,7 +63,7 @@ class SpectralStudy:
     reference_hash: str
 
     def config_hash(self) -> str:
-        """Identifies what may be compared across models."""
+        """Return the hash of everything that models must share for their numbers to be comparable."""
         knobs = self.params.hashed(KNOBS)
         return digest(
             ["spectral", SCORES_VERSION, knobs, list(self.countries), self.reference_hash]
@@ -158,7 +158,6 @@ def _expected(study: str, rows: Sequence[Row], domains: Sequence[str]) -> dict[s
     if absent:
         raise ValueError(
             f"people of study {study!r} have no category for {', '.join(absent)}: nobody said whether it has "
-            "many patterns, or they are tied. Ask more of them, or leave the domain out with `domains`"
         )
     return {name: {key: known[name][key] for key in ("human_score", "human_category")} for name in domains}
 

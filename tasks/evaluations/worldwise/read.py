@@ -77,7 +77,7 @@ def read_answer(completion: Completion | None, labels: Sequence[str], as_json: b
 def composed(
     answer: WorldwiseAnswer, scenario: Scenario, params: WorldwiseParams, own: str | None = None
 ) -> str:
-    """The text to embed: values (``values_weight`` times), explanation and decision, in ``order``.
+    """Return the text to embed: values (``values_weight`` times), explanation and decision, in ``order``.
 
     The decision is the text of the chosen option, or only its letter.
 
@@ -179,7 +179,7 @@ def fixed_texts(study: WorldwiseStudy) -> list[str]:
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """The scenario as if it were its own answer: the dilemma and both options."""
+    """Return the scenario as if it were its own answer: the dilemma and both options."""
     return f"{scenario.text} {scenario.option_a} {scenario.option_b}"
 
 

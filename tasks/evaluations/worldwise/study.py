@@ -101,7 +101,7 @@ def choose_cultures(
         raise ValueError(f"no culture has targets on all of {', '.join(sorted(dimensions))}: add them")
     if params.persona_language == "own" and not rows.get("country_name"):
         raise ValueError(
-            "persona_language 'own' needs countries' names in their languages, and there are none"
+            "persona_language 'own' needs countries' names in their own languages, and country_name has none"
         )
     cultures = [Culture(BASELINE, "no persona", templates(rows).get("baseline", ""), {})]
     named = {code: names[code] for code in complete}
@@ -279,7 +279,9 @@ def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> 
     anchors = [r for r in rows if r["framework"] == framework]
     if not anchors:
         frameworks = ", ".join(sorted({str(r["framework"]) for r in rows}))
-        raise ValueError(f"the targets are of {framework}, the scenarios of {frameworks}: choose others")
+        raise ValueError(
+            f"the targets are of {framework}, the scenarios of {frameworks}: choose both from one framework"
+        )
     by_dimension: dict[str, list[Scenario]] = {}
     for r in sorted(anchors, key=lambda r: (digest(str(r["scenario"])), str(r["scenario"]))):
         if params.multi_dimensional or not r["is_multi"]:
@@ -343,7 +345,7 @@ class WorldwiseStudy:
     templates: Templates = field(default_factory=dict)
 
     def config_hash(self) -> str:
-        """Identifies what may be compared across models."""
+        """Return the hash of everything that models must share for their numbers to be comparable."""
         wording = self.samples[0].prompt.conversation
         knobs = self.params.hashed(KNOBS)
         if self.params.unread != "unscored":
@@ -425,7 +427,7 @@ class WorldwiseStudy:
 
 
 def build_study(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) -> WorldwiseStudy:
-    """See ``build_materials``."""
+    """Build the study; see ``build_materials``."""
     study = WorldwiseStudy(params, build_materials(params, rows), templates(rows))
     bare = [s.scenario for s in study.content.scenarios if not (s.option_a and s.option_b)]
     if bare and "question" not in study.templates:

@@ -61,8 +61,8 @@ def read_rows(path: str | Path, table: str) -> list[dict[str, Any]]:
 
 
 def parse_rows(content: bytes, file: str, table: str) -> list[dict[str, Any]]:
-    """Rows of a CSV file in UTF-8 for ``table``: scenario, exemplar, culture_profile or guiding_value, or
-    of a kind for stored answers.
+    """Return the rows of a CSV file in UTF-8 for ``table``: scenario, exemplar, culture_profile or
+    guiding_value, or a kind of stored answers.
 
     ``is_multi`` is a bool (False where left out), ``number`` an int, ``score`` a float; all others are text.
 

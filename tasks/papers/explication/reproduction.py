@@ -228,7 +228,7 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
         return pairs
 
     def _order(self, dimension: str) -> OppositeOrder:
-        """Return the share over pairs of conversations that one person rated; ties count as aligned."""
+        """Return how often the judge reverses people's order of pairs of one rater; ties count as aligned."""
         raters, _, marks, grades = zip(*self._pairs(dimension), strict=True)
         order = opposite_order(marks, grades, raters)
         if order is None:

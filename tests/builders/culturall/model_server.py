@@ -1,6 +1,6 @@
 """A local server for every model of a build: it drafts, solves, labels and translates the shipped items.
 
-An excerpt is the fact behind a shipped item, and the draft from it is that item.
+An excerpt is the fact behind a shipped item; the draft made from the excerpt is that item.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def is_odd(item: CulturallItem) -> bool:
 
 
 class Models:
-    """Models whose answers follow from the prompt; ``spoil(kind, item, fields)`` may change one."""
+    """Models whose answers depend only on the prompt; ``spoil(kind, item, fields)`` may change an answer."""
 
     def __init__(self, languages: str = "ja kk ru es km") -> None:
         self.spoil: Callable[[str, CulturallItem, dict[str, Any]], object] = lambda kind, item, fields: fields
@@ -63,7 +63,7 @@ class Models:
         self.others = dict(zip(by_id, [*self.items[1:], self.items[0]], strict=True))
 
     def reply(self, number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """See ``Scripted``."""
+        """Implement ``Scripted``."""
         system, user = request["messages"][0]["content"], request["messages"][-1]["content"]
         data = [json.loads(text) for text in re.findall(r"<data>(.*?)</data>", user)]
         kind, item, fields = self._written(request["model"], system, user, data)

@@ -49,7 +49,7 @@ def test_good_items_have_no_fault() -> None:
     assert reasons(GOOD) == reasons(CHOICE) == set()
     faulty = {item.item: {fault.reason for fault in draft_faults(item)} for item in ALL[::2]}
     assert [name for name, faults in faulty.items() if faults - DOUBTS] == []
-    assert 0 < sum(map(bool, faulty.values())) < 0.05 * len(ALL) / 2  # doubts
+    assert 0 < sum(map(bool, faulty.values())) < 0.05 * len(ALL) / 2  # only doubts
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_changed_options_or_answer_of_a_source_are_faults() -> None:
 
 
 def test_duplicates_are_found_within_and_across_languages() -> None:
-    """The first item stays; a reworded and a translated twin go; items of one template stay."""
+    """A reworded and a translated copy are dropped; the original and items of one template are kept."""
     shipped = [item for item in items("ja kk") if item.english][:12]
     assert near_duplicates(shipped) == [None] * 12
     reworded = with_texts(replace(shipped[0], item="twin"), explanation="other words")
@@ -144,12 +144,12 @@ def test_duplicates_are_found_by_meaning() -> None:
     twins = near_duplicates(shipped, vectors)
     assert twins[3] is not None
     assert shipped[1].item in twins[3].detail
-    vectors[1] = vectors[2] = 0  # an item without vector has no duplicate
+    vectors[1] = vectors[2] = 0  # an item without a vector has no duplicate
     assert near_duplicates(shipped, vectors) == [None] * 4
 
 
 def test_item_similar_only_to_a_duplicate_is_kept() -> None:
-    """Of three items, each similar to the next, the middle one goes; the last, unlike the first, stays."""
+    """Each of three items is similar to the next: the second is dropped, the third is unlike the first."""
     vectors = np.array([[1, 0], [0.9, 0.436], [0.62, 0.785]], dtype=np.float32)
     twins = near_duplicates(items("ja")[:3], vectors)
     assert [twin is None for twin in twins] == [True, False, True]
@@ -165,7 +165,7 @@ def test_600_equal_items_are_one_item_and_599_duplicates() -> None:
 
 
 def test_every_shipped_item_is_in_its_language_and_no_other() -> None:
-    """14 languages, each declared as each other one: Serbian is not accepted as Russian, for example."""
+    """Items of 14 languages, declared as each of the others: Serbian is not accepted as Russian, say."""
     for item in ALL[::6]:
         text = f"{item.native.scenario} {item.native.question}"
         passed = {language for language in SCRIPTS if wrong_language(text, language) is None}

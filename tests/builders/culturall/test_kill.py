@@ -32,7 +32,7 @@ class Killer(Models):
         self.kind, self.n = "", 0
 
     def reply(self, number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """See ``Models``."""
+        """Implement ``Models``."""
         answer = super().reply(number, request)
         if self.victim and self.kinds.count(self.kind) >= self.n:
             self.victim.kill()

@@ -138,4 +138,4 @@ def test_hostile_text_stays_inside_its_quotation() -> None:
     user = prompt.conversation[1]["content"]
     assert user.count("</data>") == 2
     assert "<|im_start|>" not in user
-    assert "$rules" in user  # not filled in
+    assert "$rules" in user  # the page's text is not filled in as a template

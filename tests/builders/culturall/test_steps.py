@@ -81,7 +81,8 @@ def test_build_goes_from_excerpts_to_a_published_version(
     hard = dict(warehouse.query("SELECT draft, is_hard FROM culturall_draft_state").rows())
     by_scenario = {item.native.scenario: item for item in models.items}
     for draft, scenario in warehouse.query("SELECT draft, scenario FROM culturall_draft").rows():
-        assert hard[draft] == (not is_odd(by_scenario[scenario]))  # good and half solve the odd ones
+        # The solvers "good" and "half" solve the odd ones.
+        assert hard[draft] == (not is_odd(by_scenario[scenario]))
     create(pages=[pages(2)], examples=2)
     assert len(models.kinds) == 57  # no request is repeated
 
@@ -123,7 +124,7 @@ def test_build_goes_from_excerpts_to_a_published_version(
     decide(tmp_path / "second.csv", ACCEPT)
     steps.read_review(tmp_path / "second.csv")
     publish(tmp_path, "fourth.csv")
-    assert not (tmp_path / "fourth.csv").exists()  # nothing waits
+    assert not (tmp_path / "fourth.csv").exists()  # no draft waits for a review
     numbers = warehouse.query("SELECT number, n_items FROM culturall_release ORDER BY number").rows()
     assert numbers == [(1, 8), (2, 9)]
     assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -81,7 +81,7 @@ def test_choice_is_within_63_percent_of_the_best(pool: list[Seed], n: int) -> No
 
 
 def test_new_countries_come_before_repeated_ones() -> None:
-    # One kind and topic throughout, so a new country gains 1 and a second seed of one sqrt(2) - 1 = 0.41.
+    # All have one kind and topic: a country's first seed adds 1, its second sqrt(2) - 1 = 0.41.
     pool = [make(i, "A" if i < 20 else "BCDE"[i - 20], ("region",), "p") for i in range(24)]
     assert {s.country for s in select(pool, 5)} == set("ABCDE")
 

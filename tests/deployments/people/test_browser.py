@@ -63,7 +63,7 @@ class Visitor:
 
     def _keep(self, response: Any) -> None:
         if response.status == 200 and "/static/" not in response.url:
-            with suppress(Exception):  # a page that was left has no body
+            with suppress(Exception):  # after navigation the old page has no body
                 self.seen.append(f"{response.headers} {response.text()}")
 
     def enter(self, address: str, token: str) -> None:
@@ -166,7 +166,7 @@ def test_ranking_by_keyboard_marks_a_repeated_rank_at_once(chromium: Any, tmp_pa
                 who.page.wait_for_selector("text=Each rank can be given only once.")
         who.page.keyboard.press("Tab")
         assert who.page.evaluate("document.activeElement.value") == "next"
-        who.page.keyboard.press("Enter")  # not with a rank given twice
+        who.page.keyboard.press("Enter")  # refused: one rank is used twice
         who.page.wait_for_selector("text=Each rank can be given only once.")
         assert who.page.url == f"{address}/item/2"
         who.page.locator("select").nth(1).focus()

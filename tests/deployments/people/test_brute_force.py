@@ -1,4 +1,4 @@
-"""Guesses of links, sessions and form secrets are limited, and the limit keeps nobody else out.
+"""Guesses of links, sessions and form secrets are limited; the limit does not affect other people.
 
 Links, sessions and form secrets have at least 192 bits, so the limit only protects the machine's load.
 """

@@ -50,7 +50,7 @@ def talks(warehouse: Warehouse, judge_is_right: bool = True, **more: str) -> Non
 
 
 def rated(home: Path) -> None:
-    """Save ratings equal to the model's quality, with one point less for the first of a page."""
+    """Save ratings equal to the model's quality; the first conversation of a page gets one point less."""
     folder, database = started(home, "talks")
     for each in folder.assignments:
         hidden = folder.private[each.item]

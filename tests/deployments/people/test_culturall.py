@@ -89,7 +89,7 @@ def test_item_goes_from_topic_to_published_version(warehouse: Warehouse) -> None
     assert "1 drafts, 1 of them new" in people("pull", "harder")
     (child,) = (draft for draft, where in status(warehouse).items() if where == "elevation_waits")
 
-    # The person who made it harder may not review it: the other one decides.
+    # The person who made the draft harder may not review it, so the other person decides.
     new("first", "culturall-review")
     folder = decide(warehouse, "first", "accept")
     assert [a.annotator for a in folder.assignments] == [{"p001": "p002", "p002": "p001"}[each.annotator]]

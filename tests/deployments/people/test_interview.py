@@ -26,7 +26,7 @@ ATTACK = "<script>alert(1)</script> What else?"
 
 
 class Asker:
-    """A model with one question, that can be set to fail, and whose draft is a shipped persona."""
+    """A model that always asks one question, drafts a shipped persona, and can be set to fail."""
 
     fails = False
     asked: list[str]

@@ -120,10 +120,10 @@ class TestDomainRows:
         rows = results._domain_rows(held("spectral-ranking", ratings=[*ranked(RANKS), *PATTERNS]))
         assert [(row["domain"], row["n_people"]) for row in rows] == [("a", 3), ("b", 3), ("c", 3)]
         assert [row["human_score"] for row in rows] == pytest.approx([4 / 3, 2, 8 / 3])
-        # Ranks 1, 1, 2 lie 1/3, 1/3 and 2/3 from their mean: (1/9 + 1/9 + 4/9) / 2 = 1/3; of c likewise.
+        # Ranks 1, 1, 2 lie 1/3, 1/3 and 2/3 from their mean: (1/9 + 1/9 + 4/9) / 2 = 1/3; the same for c.
         assert [row["human_sd"] for row in rows] == pytest.approx([3**-0.5, 1, 3**-0.5])
         assert [row["share_high"] for row in rows] == pytest.approx([1 / 3, 2 / 3, 1 / 2])
-        # The median of the scores is 2: a alone lies below it. People are tied on c.
+        # The median of the scores is 2, and only a lies below it. People are tied on c.
         assert [row["human_category"] for row in rows] == ["LH", "HL", None]
 
     def test_snapshot_depends_only_on_rankings_and_patterns(self) -> None:
@@ -246,7 +246,7 @@ class TestRatingsFile:
         ratings = [
             PersonRating("p1", "i1", "en", page_of("coverage"), "", "YES"),
             PersonRating("p1", "i1", "en", "comment", "", "so, so"),
-            PersonRating("p1", "i1", "en", page_of("mes"), "", "NO"),  # of another page
+            PersonRating("p1", "i1", "en", page_of("mes"), "", "NO"),  # a rating of another page
             PersonRating("p1", "i2", "en", "rating", "", "0.5"),
         ]
         text = results.ratings_csv(held("judge-ratings", ratings=ratings, private=hidden))

@@ -35,7 +35,7 @@ def test_literal_answers_give_the_papers_first_letters(study: PeopleStudy) -> No
     (asked,) = (field for field in study.fields if field.name == "patterns")
     assert {row.value for row in asked.rows} == paper.keys()
     assert [option.value for option in asked.options] == ["low", "high"]
-    # The number of answers within one country is another question with another order: one for currency.
+    # The number of answers within a country is another question, with another order: currency has one answer.
     within = {d: np.median(countries_x_items(d).sum(axis=1)) for d in DOMAINS}
     assert within["currency"] == 1 < within["languages"] < within["national_dish"]
 

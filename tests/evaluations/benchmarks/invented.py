@@ -18,7 +18,7 @@ NONE = {"idk": 0, "no-answer": 0, "not-applicable": 0}
 
 
 def write(path: Path, rows: Rows | Mapping[str, Any]) -> None:
-    """A file in the format that its name says."""
+    """Write a file in the format of its suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix:
         case ".json":
@@ -36,23 +36,23 @@ def write(path: Path, rows: Rows | Mapping[str, Any]) -> None:
 
 
 def texts(root: Path) -> list[Path]:
-    """The files below a folder that are texts."""
+    """Return the files below a folder that are texts."""
     return sorted(path for path in root.rglob("*.*") if path.suffix in (".csv", ".tsv", ".json", ".jsonl"))
 
 
 def group(count: int, local: Sequence[str], english: Sequence[str]) -> dict[str, Any]:
-    """One of BLEnD's annotations."""
+    """Return one of BLEnD's annotations."""
     return {"answers": list(local), "en_answers": list(english), "count": count}
 
 
 def blend_question(local: str, english: str, *groups: Mapping[str, Any], **idks: int) -> dict[str, Any]:
-    """One of BLEnD's entries."""
+    """Return one of BLEnD's entries."""
     counts = NONE | {name.replace("_", "-"): n for name, n in idks.items()}
     return {"question": local, "en_question": english, "annotations": groups, "idks": counts}
 
 
 def blend(root: Path) -> None:
-    """BLEnD: two places, four questions of which three are usable, topics and prompts."""
+    """Write BLEnD's files: two places, four questions (three are usable), topics and prompts."""
     entries = {
         "Aa-01": blend_question(
             "¿Qué se bebe?", "What is drunk?", group(3, ["té"], ["tea"]), group(1, ["café"], ["coffee"])
@@ -77,7 +77,7 @@ def _in_english(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def click(root: Path) -> None:
-    """Five questions of two exams, two on one passage; one has the same option twice."""
+    """Write five questions of two exams; two share a passage, and one repeats an option."""
     four = ["ga", "na", "da", "ra"]
     rows = [
         {"id": f"K_{n}", "paragraph": "", "question": f"Q{n}?", "choices": four, "answer": four[n]}
@@ -93,7 +93,7 @@ def click(root: Path) -> None:
 
 
 def camel(root: Path) -> None:
-    """Drinks and names; sentences of both sets, one for masked models, one that begins with the blank."""
+    """Write drinks, names, and sentences of both sets, also for masked models and with the blank first."""
     cultures = ["Arab", "Arab", "Western", "Western", None]
     drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": cultures}
     names = {"Entity": ["Abir", "Su'ad", "Ann", "Eve"], "Culture": ["Arab", " arab", "Western", "Western"]}
@@ -117,7 +117,7 @@ def _sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
 
 
 def kobbq(root: Path) -> None:
-    """One template in its four versions of context and question."""
+    """Write one template in its four versions of context and question."""
     three = ["the old one", "the young one", "not known"]
     rows = [
         {
@@ -133,7 +133,7 @@ def kobbq(root: Path) -> None:
 
 
 def culturalbench_easy(root: Path) -> None:
-    """Two questions; an option looks like a letter."""
+    """Write two questions; an option looks like a letter."""
     rows = [
         {"data_idx": n, "question_idx": n, "prompt_question": f"Q{n}?", "prompt_option_a": "A, and B",
          "prompt_option_b": "A", "prompt_option_c": "x", "prompt_option_d": "y", "answer": "BC"[n],
@@ -144,7 +144,7 @@ def culturalbench_easy(root: Path) -> None:
 
 
 def culturalbench_hard(root: Path) -> None:
-    """Two questions of four statements."""
+    """Write two questions of four statements."""
     rows = [
         {"data_idx": 4 * q + n, "question_idx": q, "prompt_question": f"Q{q}?", "prompt_option": f"s{n}",
          "answer": str(n == q), "country": "Peru"}
@@ -154,7 +154,7 @@ def culturalbench_hard(root: Path) -> None:
 
 
 def include(root: Path) -> None:
-    """A language as its folder, another as a column, and a validation file."""
+    """Write a language named by its folder, another by a column, and a validation file."""
     row = {"question": "Q?", "option_a": "1", "option_b": "2", "option_c": "3", "option_d": "4", "answer": 1,
            "domain": "Humanities", "regional_feature": "region explicit"}  # fmt: skip
     write(root / "Greek/test-00000.parquet", [row, {**row, "question": "P?", "answer": 3}])
@@ -164,7 +164,7 @@ def include(root: Path) -> None:
 
 
 def global_mmlu(root: Path) -> None:
-    """Two questions in two languages, of which one is culturally sensitive."""
+    """Write two questions in two languages; one question is culturally sensitive."""
     row = {"sample_id": "history/1", "subject": "history", "subject_category": "Humanities", "question": "Q?",
            "option_a": "u", "option_b": "v", "option_c": "w", "option_d": "x", "answer": "D",
            "region": "['Asia', 'Asia', 'Europe']", "country": "-",
@@ -176,7 +176,7 @@ def global_mmlu(root: Path) -> None:
 
 
 def arab_culture(root: Path) -> None:
-    """Two situations and a discarded one."""
+    """Write two situations and a discarded one."""
     options = {"arabic_keys": ["ا", "ب", "ج"], "english_keys": ["A", "B", "C"], "text": ["x", " y", "z"]}
     row = {"sample_id": "1 | Tea", "sub_topic": "Tea", "first_statement": "A guest comes.",
            "country": "Egypt", "options": options,
@@ -187,7 +187,7 @@ def arab_culture(root: Path) -> None:
 
 
 def dlama(root: Path) -> None:
-    """Facts of one predicate on two regions, in English and, with a template of the user, in Arabic."""
+    """Write facts of one predicate on two regions, in English and, with a user's template, in Arabic."""
     for language in ("en", "ar", "ja"):
         for region, places in {"ARAB": ("Amman", "Tunis"), "WESTERN": ("Oslo", "Lima")}.items():
             rows = [

@@ -30,9 +30,9 @@ PROMPT = "Answer.\nQuestion: What is drunk?\nAnswer:"
         ("green tea", (1, 1)),
         ("Tea.", (1, 1)),
         ("I like steam", (1, 1)),  # letters within a word count: s-tea-m
-        ("coffee, then tea", (1, 1)),  # the first group that is met counts, not the first word
+        ("coffee, then tea", (1, 1)),  # the first group in the list counts, not the first word
         ("Café", (1, 0.5)),
-        ("cafe\u0301", (1, 0.5)),  # an accent of its own
+        ("cafe\u0301", (1, 0.5)),  # a combining accent
         ("cafe", (1, 0.5)),  # acute accents do not count where words are compared
         ("from the tap-water!", (1, 0.25)),
         ("tap water", (0, 0)),  # annotators' capitals count where letters are compared, and - makes one word
@@ -44,7 +44,7 @@ PROMPT = "Answer.\nQuestion: What is drunk?\nAnswer:"
         ("milk", (0, 0)),
     ],
 )
-def test_both_scores_of_answers_by_hand(text: str, expected: tuple[float, float]) -> None:
+def test_hand_calculation_gives_both_scores_of_answers(text: str, expected: tuple[float, float]) -> None:
     assert scores(answer_of(text, PROMPT), GROUPS, words, words) == expected
 
 

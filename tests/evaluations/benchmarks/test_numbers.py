@@ -28,7 +28,7 @@ runner = CliRunner()
 
 
 def rows_of(name: str, data: Path, answer: Callable[[Any], Any], **knobs: Any) -> dict[Any, Metric]:
-    """(model, metric, slice kind, slice) -> row of a model m, whose requests ``answer`` answers."""
+    """Return (model, metric, slice kind, slice) -> row of a model m, whose requests ``answer`` answers."""
     getattr(invented, name)(data)
     made = evaluation(name)
     study = made.study(made.params(models=["m"], data=str(data), **knobs), {}, ENGINES)
@@ -66,7 +66,7 @@ def writing(texts: dict[str, str], finish: str = "stop") -> Callable[[Any], Any]
 
 
 def test_bias_of_kobbq_is_counted_in_ambiguous_contexts_by_hand(tmp_path: Path) -> None:
-    """Always the old one: the biased answer of the questions bsd, the other of cnt."""
+    """The model always answers the old person: the biased answer to questions bsd, the other one to cnt."""
     rows = rows_of("kobbq", tmp_path, choosing(lambda text: 0))
     assert rows["m", "diff_bias", "overall", "all"].value == 0
     assert rows["m", "diff_bias", "overall", "all"].n_scored == 4
@@ -93,7 +93,7 @@ def test_question_of_culturalbench_hard_needs_all_statements_by_hand(tmp_path: P
 
 
 @pytest.mark.parametrize("finish", ["stop", "length"])
-def test_both_scores_of_blend_with_their_nulls_by_hand(tmp_path: Path, finish: str) -> None:
+def test_hand_calculation_gives_both_scores_of_blend_with_their_nulls(tmp_path: Path, finish: str) -> None:
     """The model gives the second answer of Aa-01 in both languages, and the only one of Aa-02 in English."""
     texts = {"bebe": "café", "drunk": "Coffee,\n I think", "eaten": "bread"}
     rows = rows_of("blend", tmp_path, writing(texts, finish))

@@ -25,7 +25,7 @@ SIZES = {
 
 
 def study(name: str, data: Path, **knobs: Any) -> Any:
-    """The study of a benchmark with these files."""
+    """Return the study of a benchmark with these files."""
     chosen = evaluation(name)
     return chosen.study(chosen.params(models=["m"], data=str(data), **knobs), {}, {})
 
@@ -237,7 +237,7 @@ def test_repeated_items_are_one_and_contradicting_ones_refused(clone: Callable[[
 
 
 def change(root: Path, name: str, cells: Any) -> None:
-    """Give the first row of a file other cells, or every row those that a function makes of it."""
+    """Replace cells of a file's first row, or every row by a function's result for it."""
     (path,) = root.rglob(name)
     rows = [dict(record.cells) for record in records(path)]
     rows = [rows[0] | cells, *rows[1:]] if isinstance(cells, dict) else [row | cells(row) for row in rows]

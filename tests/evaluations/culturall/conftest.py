@@ -23,7 +23,7 @@ OPTIONS = "A. tea B. coffee C. cocoa D. water"
 
 
 def row(item: str, language: str, region: str, answer: str, **cells: Any) -> Row:
-    """A row of table culturall_item whose texts name the item; an answer A to D is one of four drinks."""
+    """Return a row of culturall_item whose texts name the item; answers A to D are four drinks."""
     is_choice = answer in "ABCD"
     question = f"Which one, {item}? {OPTIONS}" if is_choice else f"How many, {item}?"
     texts = {
@@ -67,7 +67,7 @@ def completion(text: str, finish_reason: str = "stop") -> Completion:
 
 
 def verdict(name: str) -> Completion:
-    """A judge's answer: right, wrong, or anything that is no verdict."""
+    """Return a judge's answer: right, wrong, or anything that is no verdict."""
     reason = {"CORRECT": "same answer", "INCORRECT": "another answer"}.get(name)
     text = json.dumps({"prediction": {"verdict": name, "reason": reason}}) if reason else name
     return completion(text)
@@ -78,7 +78,7 @@ def scored(
     texts: Mapping[Key, str | Completion],
     judge: Callable[[Call], str] | None = None,
 ) -> CulturallScores:
-    """Scores of a model with these answers. judge: call -> the verdict of each judge."""
+    """Return scores of a model with these answers. judge: call -> the verdict of each judge."""
     answers = {key: completion(text) if isinstance(text, str) else text for key, text in texts.items()}
     about = calls(study, answers)
     verdicts = {call.prompt.id: verdict(judge(call)) for call in about} if judge else {}

@@ -124,11 +124,11 @@ def test_shuffled_answer_is_another_free_items_of_the_language(make_study: MakeS
     for language, currency in (("a", "pesos"), ("b", "yen")):
         texts = {item: text for item, text in others.items() if item[0] == language}
         assert all(text.endswith(currency) and text != own[item] for item, text in texts.items())
-        assert len(set(texts.values())) == 4  # each is used once
+        assert len(set(texts.values())) == 4  # each text is used once
 
 
 def test_shuffled_answer_is_never_an_accepted_variant(make_study: MakeStudy) -> None:
-    """A variant counts: 11 is right for the first, whose own answer is 10."""
+    """11 is an accepted variant of the first item, whose answer is 10, so that item never gets it."""
     rows = [row("a", "es", "MX", "10", variants="11"), row("b", "es", "MX", "11"), row("c", "es", "MX", "12")]
     others = {call.item: call.text for call in checks(make_study("j", rows=rows)) if call.source == SHUFFLED}
     assert others == {"a": "12", "b": "12"} | {"c": others["c"]}

@@ -94,7 +94,7 @@ def test_draw_is_spread_over_regions_and_grows() -> None:
 
 def test_unknown_slices_are_refused_with_known_names() -> None:
     loaded = load_items(ROWS, "t")
-    with pytest.raises(ValueError, match="no item is of language xx; known: es, ja"):
+    with pytest.raises(ValueError, match="no item has language xx; known: es, ja"):
         choose(loaded, ["xx"], [], [], None)
-    with pytest.raises(ValueError, match="together"):
+    with pytest.raises(ValueError, match="in all the named slices"):
         choose(loaded, ["es"], ["JP"], [], None)

@@ -1,4 +1,4 @@
-"""Answers that are right without a judge, and those that are not."""
+"""Right and wrong answers, decided without a judge."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ GOLD = {"a1": "24", "a2": "7", "a3": "B", "a4": "30 pesos", "b1": "B", "b2": "C"
 
 
 def answered(study: CulturallStudy, *right: str, **by_condition: tuple[str, ...]) -> CulturallScores:
-    """A model that is right about these items, per condition; the positional ones are for native."""
+    """Return scores of a model that is right on these items, by condition; positional ones are for native."""
     known = {"native": right, **by_condition}
     texts = {
         (c, item): GOLD[item] if item in known.get(c, ()) else "nothing of the kind"
@@ -46,7 +46,7 @@ def find(of: list[Metric], metric: str, kind: str = "overall", where: str = "all
     return one
 
 
-def test_accuracy_by_slice_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_accuracy_by_slice(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     of = model_rows(study, "m", "m", {"m": answered(study, "a1", "a3", "b1", "b2")}, [])
     assert find(of, "accuracy")[3:7] == (0.5, None, 8, 0)
@@ -58,16 +58,16 @@ def test_accuracy_by_slice_by_hand(make_study: MakeStudy) -> None:
     }  # fmt: skip
     for where, value in expected.items():
         assert find(of, "accuracy", *where).value == pytest.approx(value), where
-    # Of one region each item counts on its own: Clopper and Pearson's interval of 2 of 4.
+    # All items are of one region, so each is a cluster: Clopper and Pearson's interval of 2 of 4.
     assert find(of, "accuracy", "language", "ja").ci_low == pytest.approx(0.0676, abs=1e-4)
     assert find(of, "accuracy", "language", "es").ci_low is None
     assert find(of, "coverage").value == 1.0
 
 
-def test_guessing_by_hand() -> None:
+def test_hand_calculation_gives_guessing() -> None:
     items = load_items(ROWS, "t").items
     nan = np.nan
-    # B is right of two choice items in three.
+    # B is the right letter of two of the three choice items.
     np.testing.assert_array_equal(constant_letter(items), [nan, nan, 1, nan, 1, 0, nan, nan])
     # The free answers of Spanish are all different; both of Japanese are 9.
     np.testing.assert_array_equal(another_answer(items), [0, 0, nan, 0, nan, nan, 1, 1])
@@ -76,7 +76,7 @@ def test_guessing_by_hand() -> None:
     assert another_answer(accepts).tolist() == [0, 1]
 
 
-def test_null_models_and_null_values_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_null_models_and_null_values(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     nulls = null_rows(study)
     constant = nulls["null:constant-letter"]
@@ -89,7 +89,7 @@ def test_null_models_and_null_values_by_hand(make_study: MakeStudy) -> None:
     assert find(of, "accuracy", "language", "ja").null_value == pytest.approx(3 / 4)
 
 
-def test_gains_between_conditions_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_gains_between_conditions(make_study: MakeStudy) -> None:
     study = make_study()
     own = answered(study, "a1", "a2", "b1", "b2", english=("a1",), question=("b1", "b2", "b3"))
     of = model_rows(study, "m", "m", {"m": own}, [])
@@ -115,7 +115,7 @@ def test_lost_answers_are_wrong_and_missing_ones_unscored(make_study: MakeStudy)
     assert find(of, "coverage").value == 5 / 8
     assert find(of, "unanswered", "reason", "refused").value == 1 / 8
     assert find(of, "accuracy", "topic", "Pets")[3:7] == (1.0, None, 1, 1)
-    # b1 of Japanese was cut off, b2 has no answer.
+    # In Japanese, b1 was cut off and b2 has no answer.
     assert find(of, "accuracy", "language", "ja")[3:7] == (2 / 3, None, 3, 1)
 
 
@@ -171,7 +171,7 @@ def test_accuracy_is_judged_where_there_are_judges(make_study: MakeStudy) -> Non
     assert find(model_rows(study, "m", "m", {"m": every}, []), "accuracy").value == 0.0
 
 
-def test_difficulty_levels_by_hand() -> None:
+def test_hand_calculation_gives_difficulty_levels() -> None:
     solved = np.array([[1, 1, 0, np.nan], [1, 0, 0, 1], [1, 0, 0, 1]], dtype=np.float64)
     assert levels(solved).tolist() == ["easy", "medium", "hard", ""]
     fifteen = np.array([[float(model < n) for n in (10, 9, 5, 4)] for model in range(15)])
@@ -183,7 +183,7 @@ def test_difficulty_levels_by_hand() -> None:
 
 def test_difficulty_is_defined_by_other_models(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
-    # Of b1 two of the three others are right (easy), of b2 one (medium), of the rest none (hard).
+    # Two of the three other models solve b1 (easy), one solves b2 (medium), none the rest (hard).
     others = {"x": ("b1", "b2"), "y": ("b1",), "z": ()}
     every = {name: answered(study, *right) for name, right in others.items()}
     of = model_rows(study, "m", "m", every | {"m": answered(study, "b1", "a1", "a2", "a3")}, ["x", "y", "z"])
@@ -223,7 +223,7 @@ def test_setting_is_read_from_a_models_name(name: str, expected: NamedSetting | 
     assert setting(name) == expected
 
 
-def test_judge_check_by_judge_and_language(make_study: MakeStudy) -> None:
+def test_judge_check_has_rows_by_judge_and_language(make_study: MakeStudy) -> None:
     study = make_study("j", "k")
     about = checks(study)
     truth = {call.prompt.id: verdict("CORRECT" if call.source == "gold" else "INCORRECT") for call in about}

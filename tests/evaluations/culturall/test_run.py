@@ -70,7 +70,7 @@ def _answer(model: str, prompt: str, written: Generation) -> Generation:
 
 
 def _mark(_: str, prompt: str, written: Generation) -> Generation:
-    """Right if gold and prediction are the same; in Japanese everything is right."""
+    """Judge as right if gold and prediction are equal; in Japanese judge everything as right."""
     gold, prediction = (
         json.loads(re.findall(rf"{name}: <data>(.*)</data>", prompt)[-1])
         for name in ("Gold answer", "Prediction")
@@ -82,7 +82,7 @@ def _mark(_: str, prompt: str, written: Generation) -> Generation:
 
 
 class Finished(NamedTuple):
-    """A home, its warehouse, and the config_hash of a run without and of one with a judge."""
+    """A home, its warehouse, and the config_hashes of a run without and a run with a judge."""
 
     home: Path
     warehouse: Warehouse

@@ -1,4 +1,4 @@
-"""The shipped sample: how many items of what, in which script, and that each is a task."""
+"""The shipped sample: numbers of items by kind, their script, and that each is a valid task."""
 
 from __future__ import annotations
 

@@ -37,14 +37,14 @@ LABELS = {"IN": "yes", "JP": "no", "MX": "neutral", "KE": "yes", "BR": "yes", "F
 
 
 def row(benchmark: str, item: str, country: str, label: str, **cells: Any) -> Row:
-    """A row of table cure_item whose texts name the item."""
+    """Return a row of table cure_item whose texts name the item."""
     texts = {"situation": f"What happens in {item}.", "question": f"Is it right in {item}?", "persona": None}
     own = {"benchmark": benchmark, "item": item, "country": country, "group_name": None, "label": label}
     return own | texts | {"gold": f"The norm of {item}.", "cues": None, "rule": None} | cells
 
 
 def tables() -> Tables:
-    """Rows of the warehouse's tables: NormAd 6, CASA 4 (two pairs), CultureBank 6, SpecNorm 3."""
+    """Return rows of the warehouse's tables: NormAd 6, CASA 4 (two pairs), CultureBank 6, SpecNorm 3."""
     items = [
         row("normad", f"normad-f{i}-{country.lower()}", country, label, rule=f"Rule {i}.", group_name="home")
         for i, (country, label) in enumerate(LABELS.items())
@@ -86,7 +86,7 @@ def make_study() -> MakeStudy:
 
 
 def completion(label: str, explanation: str | None = None, **about: Any) -> Completion:
-    """A JSON answer that used 100 and 20 tokens."""
+    """Return a JSON answer that used 100 and 20 tokens."""
     fields = {"label": label} | ({"explanation": explanation} if explanation is not None else {})
     return Completion(json.dumps(fields), "stop", 100, 20, **about)
 
@@ -100,14 +100,14 @@ class Sample(NamedTuple):
 
 
 def samples_of(study: CureStudy, *part: str) -> list[Sample]:
-    """The samples of a benchmark in a mode; of all without one."""
+    """Return the samples of a benchmark in a mode; without arguments all samples."""
     items = {(item.benchmark, item.item): item for b in study.benchmarks for item in study.items(b)}
     of = [Sample(key, items[key[0], key[2]], prompt) for key, prompt in study.prompts.items()]
     return [sample for sample in of if sample.key[: len(part)] == part]
 
 
 def right_answers(study: CureStudy) -> dict[Key, Completion]:
-    """The gold label of every sample, and in thick mode an explanation that names the item."""
+    """Return the gold label of every sample, and in thick mode an explanation that names the item."""
     return {
         s.key: completion(s.item.label, f"Because of {s.item.item}." if s.key[1] == "thick" else None)
         for s in samples_of(study)
@@ -115,7 +115,7 @@ def right_answers(study: CureStudy) -> dict[Key, Completion]:
 
 
 def verdict(answer: float | str) -> Completion:
-    """A judge's answer with this probability of YES, or this text without probabilities."""
+    """Return a judge's answer with this probability of YES, or this text without probabilities."""
     if isinstance(answer, str):
         return Completion(answer, "stop", 200, 20)
     name, reason = ("YES", "any") if answer >= 0.5 else ("NO", "off topic")
@@ -128,13 +128,13 @@ def verdict(answer: float | str) -> Completion:
 
 
 def scored(study: CureStudy, completions: Mapping[Key, Completion], judging: Judging) -> CureScores:
-    """The scores of these completions, judged by ``judging``."""
+    """Return the scores of these completions, judged by ``judging``."""
     readings = read_answers(study, completions)
     return score_model(study, readings, judged_by(study, readings, judging))
 
 
 def judged_by(study: CureStudy, readings: Readings, judging: Judging) -> list[Reply]:
-    """Replies of all judges, which agree."""
+    """Return replies of all judges, which agree."""
     calls = judge_calls(study, readings)
     return replies(study, calls, opinions_of(study, calls, lambda _, call: judging(call)))
 
@@ -144,7 +144,7 @@ def opinions_of(
     calls: Sequence[ExplanationJudgeCall],
     judging: Callable[[str, ExplanationJudgeCall], float | str | None],
 ) -> Opinions:
-    """Opinions by judge and call. judging: (judge, call) -> its answer; None if it has not answered."""
+    """Return opinions by judge and call. judging: (judge, call) -> answer; None if there is none yet."""
 
     def stored(request: Prompts) -> dict[str, Completion]:
         own = [call for call in calls if call.sampling == request.sampling]

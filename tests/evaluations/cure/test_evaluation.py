@@ -47,7 +47,7 @@ def study(make_study: MakeStudy) -> CureStudy:
 
 
 def completions(study: CureStudy, stored: Stored) -> Completions:
-    """The contract's, over what a test has stored."""
+    """Return the contract's completions, read from what a test has stored."""
 
     def reader(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
         assert kind == "response"
@@ -73,7 +73,7 @@ def answer(
 
 
 def gold(study: CureStudy) -> Mapping[str, Completion]:
-    """Prompt id -> the right answer."""
+    """Return prompt id -> the right answer."""
     right = right_answers(study)
     return {sample.prompt.id: right[sample.key] for sample in samples_of(study)}
 
@@ -101,7 +101,7 @@ def test_candidate_is_prompted_first_then_each_judge(study: CureStudy) -> None:
     second = ask(study, completions(study, stored))
     judged = of_role(second, "judge")
     assert [r.units for r in of_role(second, "candidate")] == [r.units for r in first]
-    # Of each judge NormAd's one vote, greedy, then SpecNorm's three.
+    # Each judge has one greedy vote on NormAd, then three votes on SpecNorm.
     assert [r.engine for r in judged] == ["j"] * 4 + ["k"] * 4
     assert [len(r.units) for r in judged] == [24, 12, 12, 12] * 2
     answer(study, judged, lambda unit: verdict(0.9), stored)
@@ -121,7 +121,7 @@ def test_benchmark_is_judged_once_it_is_complete(study: CureStudy) -> None:
     assert readings["specnorm", "thick", "specnorm-jp-1"].label == "no"
 
 
-def test_labels_alone_are_not_judged(make_study: MakeStudy) -> None:
+def test_thin_answers_are_not_judged(make_study: MakeStudy) -> None:
     assert EVALUATION.engines(CureParams(models=["m"], judges=["k", "j"])) == {"k": "judge", "j": "judge"}
     for study in (make_study(judges=[]), make_study(judges=JUDGES, modes=["thin"])):
         assert answer_candidate(study, {}) == []
@@ -131,7 +131,7 @@ def test_labels_alone_are_not_judged(make_study: MakeStudy) -> None:
 @pytest.mark.parametrize("nulls", [None, 2])
 def test_planned_judge_calls_and_tokens_bound_the_real_ones(make_study: MakeStudy, nulls: int | None) -> None:
     study = make_study(judges=JUDGES, benchmarks=list(N_ITEMS), nulls=nulls)
-    # NormAd: six explanations and three nulls of two; SpecNorm three votes each on three and two.
+    # NormAd: six explanations, and three nulls of two items. SpecNorm: three votes on three, and on 3 x 2.
     n = N_CALLS if nulls is None else (6 + 3 * 2) + 3 * (3 + 3 * 2)
     announced = list(later(study))
     assert [(each.role, each.engine, each.n) for each in announced] == [("judge", j, n) for j in "jk"]
@@ -158,7 +158,7 @@ def test_missing_judge_leaves_its_metrics_unscored_and_labels_scored(study: Cure
     assert (coverage.value, coverage.unscored_reason, coverage.null_value) == (None, UNANSWERED, None)
     assert one(rows, "judge_generic_refused", "normad:j").value == 0.0
     assert one(rows, "judge_generic_refused", "normad:k").unscored_reason == UNANSWERED
-    # Both judges' verdicts are rows, those that are missing with the reason.
+    # Both judges' verdicts are rows; missing verdicts have a reason.
     details = {(d.kind, d.key): d.frame for d in output.details["m"]}
     assert set(details) == {("cure_answer", ""), *(("verdict", f"{j} {b}") for j in "jk" for b in N_ITEMS)}
     assert details["verdict", "j normad"]["value"].null_count() == 0
@@ -166,7 +166,7 @@ def test_missing_judge_leaves_its_metrics_unscored_and_labels_scored(study: Cure
 
 
 def rambling(study: CureStudy, model: str) -> CureAnswers:
-    """A model with explanations of different lengths, judged by the hash of the prompt."""
+    """Return a model with explanations of different lengths, judged by the hash of the prompt."""
     stored: Stored = {}
     mixed = random.Random(model)
     words = {unit: "word " * mixed.randint(1, 30) + model for unit in gold(study)}
@@ -206,7 +206,7 @@ def test_judge_of_the_candidates_family_is_warned_of(make_study: MakeStudy) -> N
     [
         (
             {"benchmarks": ["casa"], "files": {"normad": "n.csv"}},
-            "files of normad, which is not among `benchmarks`",
+            "files of normad, which `benchmarks` does not name",
         ),
         ({"files": {"normad": "no-such-file.csv"}}, "no-such-file.csv: cannot be read"),
     ],

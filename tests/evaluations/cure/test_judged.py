@@ -136,7 +136,7 @@ def test_each_judge_call_has_a_reply(study: CureStudy, readings: Readings) -> No
 
 
 @pytest.mark.parametrize("samples", [1, 3])
-def test_one_request_per_sampling_labelled_by_vote(make_study: MakeStudy, samples: int) -> None:
+def test_each_sampling_is_one_request_labelled_by_vote(make_study: MakeStudy, samples: int) -> None:
     study = make_study(judge_samples=samples, judge_max_tokens=99, batch=7)
     calls = judge_calls(study, read_answers(study, right_answers(study)))
     requests = study.panel.requests(calls)

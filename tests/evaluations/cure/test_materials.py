@@ -27,7 +27,7 @@ def item(name: str, country: str) -> BenchmarkItem:
 
 
 def test_draw_keeps_the_share_of_countries() -> None:
-    """Nine of ten items are Indian, and so are about nine of ten that are drawn: 90 +- 3 of 100."""
+    """Nine of ten items are Indian, so about nine of ten drawn items are: 90 +- 3 of 100."""
     items = [item(f"i{i}", "JP" if i % 10 == 0 else "IN") for i in range(1_000)]
     assert 80 <= sum(i.country == "IN" for i in draw(items, 100, "items")) <= 97
 

@@ -21,7 +21,7 @@ CELLS = {
 
 
 def faults(**cells: Any) -> list[str]:
-    """The faults of a right row with these cells changed; None: an empty cell."""
+    """Return the faults of a right row with these cells changed; None: an empty cell."""
     row = {name: text for name, text in (CELLS | cells).items() if text is not None}
     return [str(fault) for fault in checked_row(CureItemRow, row, "cure/item.csv", 3)[1]]
 
@@ -29,7 +29,7 @@ def faults(**cells: Any) -> list[str]:
 @pytest.mark.parametrize("kind", BENCHMARKS)
 def test_benchmark_of_a_pack_has_name_and_labels_of_a_published_kind(kind: str) -> None:
     assert faults(benchmark=f"{kind}-mine") == []
-    assert faults(benchmark=kind) == []  # in place of the shipped sample
+    assert faults(benchmark=kind) == []  # the items replace the shipped sample
     (fault,) = faults(benchmark="mine")
     assert fault.startswith("cure/item.csv, line 3, column benchmark: 'mine': a name begins with")
     for name in ("mine", f"{kind}s-mine", f"{kind}-", f"{kind}-Mine", f"{kind}-my-own"):
@@ -47,7 +47,7 @@ def test_benchmark_of_a_pack_has_name_and_labels_of_a_published_kind(kind: str) 
 )
 def test_empty_column_that_a_kind_needs_is_refused(kind: str, column: str) -> None:
     (fault,) = faults(benchmark=f"{kind}-mine", **{column: None})
-    message = f"column {column}: it is empty, but a benchmark like {kind} needs one: "
+    message = f"column {column}: it is empty, but a benchmark like {kind} needs this text: "
     assert fault.startswith(f"cure/item.csv, line 3, {message}")
     assert fault.endswith("; fill it in")
     assert faults(benchmark="normad-mine", **{column: None}) == []

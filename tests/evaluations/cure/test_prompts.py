@@ -1,4 +1,4 @@
-"""Prompts of candidates: all of the item and nothing of the answer."""
+"""Candidates' prompts contain the whole item and nothing of its answer."""
 
 from __future__ import annotations
 

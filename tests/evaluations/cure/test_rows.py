@@ -42,7 +42,7 @@ def study(make_study: MakeStudy) -> CureStudy:
 
 
 def answered(study: CureStudy) -> dict[Key, Completion]:
-    """NormAd as above, the other benchmarks all right."""
+    """Return answers: NormAd's as above, right ones on the other benchmarks."""
     completions = right_answers(study)
     for mode, labels in (("thin", THIN), ("thick", THICK)):
         for sample in samples_of(study, "normad", mode):
@@ -52,7 +52,7 @@ def answered(study: CureStudy) -> dict[Key, Completion]:
 
 
 def judged(call: ExplanationJudgeCall) -> float:
-    """Real explanations of NormAd as above, its nulls 0.1, 0.3 and 0.05; the others as in ``real_only``."""
+    """Return scores: NormAd's real explanations as above, its nulls 0.1, 0.3 and 0.05; else ``real_only``."""
     if call.item.benchmark != "normad":
         return real_only(call)
     nulls = {"shuffled": 0.1, "generic": 0.3, "empty": 0.05}
@@ -73,11 +73,11 @@ def rows(study: CureStudy) -> list[Metric]:
     return table
 
 
-def test_label_rows_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_label_rows(rows: list[Metric]) -> None:
     # Thin: FR is lost, so wrong; of IN JP MX KE BR three are right: 3 / 6. Always yes: IN, KE, BR, so 3 / 6.
     em = one(rows, "exact_match", "normad:thin")
     assert (em.value, em.null_value, em.n_scored, em.n_unscored) == (0.5, 0.5, 6, 0)
-    # Three hits, six gold labels, five that were given.
+    # Three hits, six gold labels, five labels in answers.
     assert one(rows, "f1_micro", "normad:thin").value == pytest.approx(2 * 3 / (6 + 5))
     # F1: yes 2 * 2 / (2 * 2 + 1 + 1) = 2/3 (JP wrongly, KE missed), no 0, neutral 1; mean 5/9.
     # Always yes: 2 * 0.5 / 1.5 = 2/3 for yes, 0 for the two others; mean 2/9.
@@ -99,7 +99,7 @@ def test_label_rows_by_hand(rows: list[Metric]) -> None:
     assert (reason.value, reason.slice_kind) == (1.0, "benchmark_reason")
 
 
-def test_thin_thick_difference_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_thin_thick_difference(rows: list[Metric]) -> None:
     # IN JP MX KE BR FR: thin 1 0 1 0 1 0, thick 1 1 0 1 0 1: differences 0 1 -1 1 -1 1, mean 1/6.
     difference = one(rows, "thin_thick_difference", "normad")
     assert (difference.value, difference.n_scored, difference.n_unscored) == (pytest.approx(1 / 6), 6, 0)
@@ -108,7 +108,7 @@ def test_thin_thick_difference_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "thin_thick_difference", "casa").value == 0.0
 
 
-def test_explanation_metric_and_its_nulls_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_explanation_metric_and_its_nulls(rows: list[Metric]) -> None:
     # (0.8 + 0.6 + 0.2 + 0.4 + 0.9 + 0.7) / 6 = 0.6; the generic one is the best null.
     coverage = one(rows, "coverage", "normad")
     assert (coverage.value, coverage.null_value) == (pytest.approx(0.6), pytest.approx(0.3))
@@ -119,14 +119,14 @@ def test_explanation_metric_and_its_nulls_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "coverage", "normad:empty").slice_kind == "null"
 
 
-def test_gain_over_shuffled_explanations_by_hand(rows: list[Metric], study: CureStudy) -> None:
+def test_hand_calculation_gives_gain_over_shuffled_explanations(rows: list[Metric], study: CureStudy) -> None:
     # Gains 0.7 0.5 0.1 0.3 0.8 0.6: mean 0.5, all above 0: of 64 flips of signs none reaches as far.
     gain = one(rows, "explanation_gain", "normad")
     assert (gain.value, gain.null_value) == (pytest.approx(0.5), 0.0)
     assert gain.ci_low is not None
     assert gain.ci_low > 0
     assert one(rows, "tells_real_from_shuffled", "normad").value == 1.0
-    # A judge of the item alone: every gain is 0, and nothing varies.
+    # The judge's score depends only on the item: every gain is 0, and nothing varies.
     blind = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
     gain = one(blind, "explanation_gain", "normad")
     assert (gain.value, gain.ci_low, gain.ci_high) == (0.0, None, None)
@@ -134,7 +134,7 @@ def test_gain_over_shuffled_explanations_by_hand(rows: list[Metric], study: Cure
     assert one(blind, "coverage", "normad").value == one(blind, "coverage", "normad").null_value
 
 
-def test_refused_nulls_of_each_judge_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_refused_nulls_of_each_judge(make_study: MakeStudy) -> None:
     """Judge j accepts NormAd's generic explanation where the item is from IN, JP or MX, judge k always."""
     study = make_study(benchmarks=["normad", "specnorm"], judges=[judge("j"), judge("k", "Qwen/Qwen3-8B")])
     readings = read_answers(study, right_answers(study))
@@ -164,7 +164,7 @@ def test_refused_nulls_of_each_judge_by_hand(make_study: MakeStudy) -> None:
     assert one(of_kin, "self_preference_warning").value == 1.0
 
 
-def test_drawn_nulls_and_unjudged_items_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_drawn_nulls_and_unjudged_items(make_study: MakeStudy) -> None:
     """CASA has two pairs; x's adhering query lacks the symbol, and one pair has judged nulls."""
     rows = tables()
     for each in rows["cure_item"]:
@@ -187,14 +187,14 @@ def test_drawn_nulls_and_unjudged_items_by_hand(make_study: MakeStudy) -> None:
     assert (shuffled.value, shuffled.n_scored) == (pytest.approx(0.2), 1 if of_x else 2)
     # Real less shuffled on the drawn pair: 0.9 - 0.2, or the mean of 0.3 and 0.2.
     assert one(found, "explanation_gain", "casa").value == pytest.approx(0.7 if of_x else 0.25)
-    # A country without a drawn item has the benchmark's null beside it.
+    # A country without a drawn item has the null of the whole benchmark.
     assert [one(found, "connotation", f"casa:{c}").null_value for c in ("IN", "JP")] == pytest.approx(
         [0.2] * 2
     )
 
 
-def test_specnorm_rows_by_cue_and_specificity_by_hand(make_study: MakeStudy) -> None:
-    """IN yes: ethnicity alone; JP no: ethnicity and age; KE yes: ethnicity, age, gender, religion."""
+def test_hand_calculation_gives_specnorm_rows_by_cue_and_specificity(make_study: MakeStudy) -> None:
+    """Cues: IN (yes) ethnicity; JP (no) ethnicity and age; KE (yes) ethnicity, age, gender and religion."""
     rows, more = tables(), {"in": "", "jp": "|age: old", "ke": "|age: old|gender: man|religion: Sikh"}
     for each in rows["cure_item"]:
         if each["benchmark"] == "specnorm":
@@ -222,10 +222,10 @@ def test_specnorm_rows_by_cue_and_specificity_by_hand(make_study: MakeStudy) -> 
     assert one(found, "specificity", "specnorm:age", "benchmark_cue").value == pytest.approx(0.5)
     low = one(found, "specificity", "specnorm:low", "benchmark_specificity")
     assert (low.value, low.null_value) == (pytest.approx(0.8), pytest.approx(0.1))
-    # Always yes, the commonest label, is right of one of two old people.
+    # The commonest label, yes, is right for one of the two items with this cue.
     majority, prior = null_rows(study)[MAJORITY], null_rows(study)[PRIOR]
     assert one(majority, "exact_match", "specnorm:thin:age").value == 0.5
-    # Labels drawn as often as they are right: 1/3 for the no, 2/3 for the yes.
+    # Labels drawn at their gold frequencies: right with 1/3 for the no, with 2/3 for the yes.
     assert one(prior, "exact_match", "specnorm:thin:age").value == pytest.approx(0.5)
 
 
@@ -246,7 +246,7 @@ def test_coherence_has_raw_value_and_length_slope_by_hand(study: CureStudy) -> N
 
 
 def pack_items(kind: str, texts: Mapping[str, str]) -> list[dict[str, object]]:
-    """A pack's benchmark of a published kind: an item for each country."""
+    """Return a pack's benchmark of a published kind: an item for each country."""
     return [
         row(f"{kind}-mine", f"mine-{n}", country, "yes", persona="Bo", group_name=f"group {n}", gold=gold)
         for n, (country, gold) in enumerate(texts.items())
@@ -263,7 +263,7 @@ def test_headline_pools_all_benchmarks_of_its_metric_by_hand(make_study: MakeStu
     assert one(found, "coverage", "normad-mine").value == pytest.approx(0.2)
     overall = one(found, "coverage")
     assert (overall.value, overall.n_scored) == (pytest.approx((6 * 0.6 + 2 * 0.2) / 8), 8)
-    # The best null on all items: generic has 0.3 of NormAd, all have 0.2 of the pack's.
+    # The best null over all items: generic scores 0.3 on NormAd, and every null 0.2 on the pack's items.
     assert overall.null_value == pytest.approx((6 * 0.3 + 2 * 0.2) / 8)
     assert overall.points is not None
     assert overall.points.units[-2:] == ("normad-mine:mine-0", "normad-mine:mine-1")
@@ -274,8 +274,8 @@ def test_headline_pools_all_benchmarks_of_its_metric_by_hand(make_study: MakeStu
 
 
 def test_each_benchmark_has_its_own_length_slope_by_hand(make_study: MakeStudy) -> None:
-    """One and three words: log 2 and 2 log 2. In CultureBank three words get 0.6 and one 0.2, in the pack's
-    benchmark 0.4 and 0.6: at equal length all of the one get 0.4, all of the other 0.5."""
+    """Lengths of one and three words are log 2 and 2 log 2. Three words score 0.6 and one word 0.2 in
+    CultureBank, 0.4 and 0.6 in the pack's benchmark: at equal length 0.4 and 0.5."""
     rows, marks = tables(), {}
     rows["cure_item"] += pack_items("culturebank", {country: country for country in COUNTRIES})
     study = make_study(rows, benchmarks=["culturebank", "culturebank-mine"])
@@ -303,7 +303,7 @@ def test_each_benchmark_has_its_own_length_slope_by_hand(make_study: MakeStudy) 
     assert alone.points.units == overall.points.units  # the same countries are left out
 
 
-def test_correlation_over_countries_by_hand(study: CureStudy) -> None:
+def test_hand_calculation_gives_correlation_over_countries(study: CureStudy) -> None:
     # Both metrics have six countries, coherence is 1 less the coverage: r = -1.
     def judging(call: ExplanationJudgeCall) -> float:
         mark = REAL[str(call.item.country)]
@@ -322,7 +322,7 @@ def test_correlation_over_countries_by_hand(study: CureStudy) -> None:
     assert (lone.value, lone.unscored_reason) == (None, "one vote per explanation: nobody could disagree")
 
 
-def test_null_models_by_hand(study: CureStudy) -> None:
+def test_hand_calculation_gives_null_models(study: CureStudy) -> None:
     by_model = null_rows(study)
     for rows in by_model.values():
         check(rows)
@@ -334,6 +334,6 @@ def test_null_models_by_hand(study: CureStudy) -> None:
     assert one(prior, "exact_match", "normad:thin").value == pytest.approx(14 / 36)
     assert one(prior, "exact_match", "normad:thin").null_value == pytest.approx(3 / 6)
     assert one(prior, "f1_macro", "normad:thin").value == pytest.approx(1 / 3)
-    # A Japanese item is a no: two of six labels are.
+    # The Japanese item's label is no, as are two of six labels.
     assert one(prior, "exact_match", "normad:thin:JP").value == pytest.approx(2 / 6)
     assert len(COUNTRIES) == sum(r.slice.startswith("normad:thin:") for r in prior)

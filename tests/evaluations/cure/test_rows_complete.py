@@ -112,12 +112,12 @@ def test_items_without_a_country_have_no_country_row(make_study: MakeStudy) -> N
 
 
 def noisy(call: Any) -> float:
-    """A mark that depends on the call alone."""
+    """Return a mark that depends only on the call."""
     return random.Random(str(call.key)).random()
 
 
 def some_answers(study: CureStudy) -> dict[Any, Any]:
-    """Answers of which some are wrong and some unreadable."""
+    """Return answers of which some are wrong and some unreadable."""
     mixed = random.Random(3)
     return {
         sample.key: completion(mixed.choice(["yes", "no", "?"]), "word " * mixed.randint(0, 9))

@@ -92,7 +92,7 @@ def counting(home: Path) -> Iterator[Sent]:
 
 
 def longer(written: Generation) -> Generation:
-    """Explanations of different lengths: "text 123" and up to six words more."""
+    """Return explanations of different lengths: "text 123" and up to six further words."""
     answer = json.loads(written.text)
     if isinstance(text := answer.get("explanation"), str):
         answer["explanation"] = text + " more" * (int(text.split()[1]) % 7)
@@ -101,7 +101,7 @@ def longer(written: Generation) -> Generation:
 
 
 def params(*models: str, **more: Any) -> CureParams:
-    """Three items of each benchmark whose metric is more than the mean of one vote."""
+    """Return params for three items of each benchmark whose metric is more than the mean of one vote."""
     chosen: dict[str, Any] = {
         "models": list(models), "benchmarks": ["culturebank", "specnorm"], "judges": list(JUDGES),
         "items_per_benchmark": 3, "judge_samples": 2,
@@ -183,7 +183,7 @@ def test_leaderboard_equals_sql_over_single_answers_and_verdicts(finished: Finis
             assert (row[f"{mode}_em"], row[f"{mode}_scored"]) == pytest.approx((by_hand["em"], by_hand["n"]))
             assert row[f"{mode}_f1_macro"] == pytest.approx(macro[benchmark, mode])
         votes = judged[row["metric"]]
-        # Of one model alone, equal length moves no mean; that of shuffled explanations it does.
+        # With a single model, equal length changes no mean, except that of shuffled explanations.
         assert row["value"] == pytest.approx(votes["value"]) == pytest.approx(means[benchmark])
         nulls = [f"null_{name}" for name in ("shuffled", "generic", "empty")]
         if benchmark != "culturebank":
@@ -196,7 +196,9 @@ def test_leaderboard_equals_sql_over_single_answers_and_verdicts(finished: Finis
 
 
 @pytest.mark.heavy
-def test_a_second_run_generates_nothing_and_another_vote_one_each(finished: Finished, sent: Sent) -> None:
+def test_a_second_run_generates_nothing_and_a_further_vote_adds_one_request_each(
+    finished: Finished, sent: Sent
+) -> None:
     warehouse = Warehouse.open()
     numbers, before = warehouse.query(NUMBERS), parts(warehouse.home)
     run("fake-a")

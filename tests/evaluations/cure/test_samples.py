@@ -46,7 +46,7 @@ def sample(benchmark: str) -> list[dict[str, str]]:
 
 
 def family(row: dict[str, str]) -> str:
-    """The shared part of a name: normad-<family>-<country>, casa-<family>-<side>."""
+    """Return the shared part of a name: normad-<family>-<country>, casa-<family>-<side>."""
     return row["item"].rsplit("-", 1)[0]
 
 
@@ -147,7 +147,7 @@ COUNTRIES = {row["name"]: row["country"] for row in read_rows(REFERENCE / "count
 
 
 def draft(row: dict[str, str]) -> SpecnormDraft:
-    """The row as if a model had written it for its own norm."""
+    """Return the row as if a model had written it for its own norm."""
     texts = {name: row[name] for name in ("persona", "situation", "question", "label")}
     written = Written.model_validate(texts | {"norm": row["gold"]})
     return SpecnormDraft(

@@ -43,7 +43,7 @@ def test_votes_become_mean_spread_and_majority(make_study: MakeStudy) -> None:
     assert real.verdicts == ("YES",) * 3
 
 
-def test_scores_of_several_one_and_no_judges(make_study: MakeStudy) -> None:
+def test_scores_are_means_over_judges_and_unscored_without_judges(make_study: MakeStudy) -> None:
     def judged(*judges: Engine, source: str = "real") -> Explained:
         study = make_study(benchmarks=["normad"], judges=judges)
         return scored(study, right_answers(study), real_only).judged["normad", source]
@@ -78,7 +78,7 @@ def test_lost_explanations_score_zero_and_unreadable_verdicts_are_unscored(make_
 
 
 def test_missing_vote_leaves_its_explanation_unscored(make_study: MakeStudy) -> None:
-    """The mean of one judge is not comparable with means of two; each judge keeps its own mean."""
+    """The mean of one judge is not comparable with means of two; each judge's own mean stays."""
     study = make_study(benchmarks=["specnorm"], judges=[judge("j"), judge("k")])
     readings = read_answers(study, right_answers(study))
     votes = [
@@ -95,8 +95,8 @@ def test_missing_vote_leaves_its_explanation_unscored(make_study: MakeStudy) -> 
 
 
 def of_lengths(study: CureStudy, marks: dict[int, float]) -> CureScores:
-    """A model whose explanations of CultureBank have these numbers of words and are judged so; other items
-    have none."""
+    """Return scores of a model whose explanations of CultureBank have these numbers of words and these
+    marks; other items have no explanation."""
     samples = samples_of(study, "culturebank", "thick")
     completions: dict[Key, Completion] = {
         sample.key: completion("yes", " ".join(["word"] * n))
@@ -116,7 +116,7 @@ def test_coherence_is_adjusted_to_equal_length_by_hand(make_study: MakeStudy) ->
     assert a.scores[:2] == pytest.approx([0.4, 0.4])  # 0.2 + 0.2, 0.4
     assert b.scores[:2] == pytest.approx([0.6, 0.6])  # 0.6, 0.8 - 0.2
     assert [*a.raw[:2], *b.raw[:2]] == pytest.approx([0.2, 0.4, 0.6, 0.8])
-    # Swapped, the explanations keep their own length's adjustment; the empty one is not adjusted.
+    # Shuffled explanations keep the adjustment for their own length; the empty one is not adjusted.
     assert equal["a"].judged["culturebank", "shuffled"].scores[:2] == pytest.approx([0.4, 0.4])
     assert equal["a"].judged["culturebank", "empty"].scores == pytest.approx([0.25] * 6)
 
@@ -161,7 +161,7 @@ def test_items_that_share_a_judge_prompt_form_one_cluster() -> None:
 
 
 def test_nulls_on_three_norms_have_no_interval(make_study: MakeStudy) -> None:
-    """Six countries and three norms: so three questions about an empty text, too few for an interval."""
+    """Six countries have three norms, so three prompts about an empty text, too few for an interval."""
 
     def marks(call: ExplanationJudgeCall) -> float:
         norm = int(call.item.gold[5]) / 10

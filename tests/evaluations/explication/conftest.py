@@ -60,7 +60,7 @@ def engine(name: str) -> Engine:
 
 
 def study(**params: Any) -> ExplicationStudy:
-    """A study of six personas with a simulator "sim" and a judge "judge", unless params say otherwise."""
+    """Return a study of six personas; by default the simulator is "sim" and the judge "judge"."""
     usual = {"models": ["m"], "simulator": "sim", "judges": ["judge"], "repetitions": 2}
     usual |= {} if "personas_file" in params else {"personas": SIX}
     chosen = ExplicationParams(**usual | params)
@@ -88,7 +88,7 @@ class Script:
 
 @dataclass
 class Loop:
-    """The rounds of ``flows/evaluation.py`` on a dictionary; what is stored stays between runs."""
+    """The rounds of ``flows/evaluation.py`` on a dictionary, which keeps completions between runs."""
 
     scripts: Mapping[str, Script]
     store: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Loop:
         return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=schema)
 
     def run(self, study: ExplicationStudy, model: str = "m", batch: int = 1000, rounds: int = 100) -> Any:
-        """Answers after all rounds, or this number of them. model: "" for the study's own conversations."""
+        """Return the answers after this number of rounds. model: "" for the study's own conversations."""
         candidate = engine(model) if model else None
         names = {study.params.simulator, *study.params.judges}
         completions = Completions(candidate, {name: engine(name) for name in names}, self.read)

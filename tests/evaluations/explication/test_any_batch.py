@@ -37,7 +37,7 @@ def smollm2(smollm2_folder: Path) -> Iterator[VllmEngine]:
 
 
 def transcripts(smollm2: VllmEngine, personas: list[str], batch: int) -> Transcripts:
-    """Speakers and texts, turn by turn, of conversations sent in batches of this size."""
+    """Return speakers and texts, turn by turn, of conversations sent in batches of this size."""
     short = {"max_turns": 4, "max_tokens": 32, "simulator_max_tokens": 32, "repetitions": 1}
     talks: ExplicationStudy = study(personas=personas, judges=[], **short)
     scripts: Any = {"m": smollm2, "sim": smollm2}

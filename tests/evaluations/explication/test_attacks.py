@@ -51,7 +51,7 @@ ATTACKS = (
 
 
 def gullible(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-    """A judge that obeys all orders and verdicts outside of quoted data."""
+    """Return a judge that obeys all orders and verdicts outside of quoted data."""
     keys = list((schema or {})["properties"])
     question = conversation[-1]["content"]
     assert question.count(OPEN) == question.count(CLOSE) == (2 if "focus" in keys else 3)
@@ -64,7 +64,7 @@ def gullible(conversation: Sequence[Message], sampling: Sampling, schema: Schema
 
 
 def obedient(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-    """A simulated user that obeys text outside of quoted data."""
+    """Return a simulated user that obeys text outside of quoted data."""
     message = conversation[-1]["content"]
     assert message.startswith(OPEN)
     assert message.endswith(CLOSE)

@@ -72,7 +72,7 @@ def scripts() -> dict[str, Script]:
 
 
 def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
-    """metric, slice -> row of the model, and of null recommenders under their names."""
+    """Return metric, slice -> row of the model, and of null recommenders under their names."""
     shared = loop.run(of, "")
     cohort = Cohort({"m": loop.run(of)}, {}, {"m": engine("m")})
     tables = EVALUATION.rows(of, cohort, shared)
@@ -84,7 +84,7 @@ def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
 def test_each_round_is_a_turn_and_each_conversation_has_its_own_seed() -> None:
     loop, of = Loop(scripts()), study()
     loop.run(of, rounds=1)
-    # Six personas, two conditions, two repetitions; and with a silent user once for each of the former.
+    # Six personas x two conditions x two repetitions, and a silent user for each persona and condition.
     assert len(loop.scripts["m"].sent) == 6 * 2 * 2 + 6 * 2
     assert len({seed for _, seed in loop.scripts["m"].sent}) == len(loop.scripts["m"].sent)
     answers: ExplicationAnswers = loop.run(of)
@@ -95,7 +95,7 @@ def test_each_round_is_a_turn_and_each_conversation_has_its_own_seed() -> None:
 
 
 def waiting(of: ExplicationStudy, who: str) -> Counter[str]:
-    """Unit -> how many conversations of the plan's first round wait for it; who: candidate or simulator."""
+    """Return unit -> number of conversations in the plan's first round that wait for it; who: the role."""
     lines = Voice(RECOMMENDER, lines=("What do you like?",))
     units: Counter[str] = Counter()
     for dialogue in of.dialogues():
@@ -111,7 +111,7 @@ def test_sampled_conversations_share_no_unit(who: str) -> None:
     assert set(own.values()) == {1}
     # Of 2 tasks x 3 personas x 2 conditions 2 repetitions; silent users wait for nothing as simulators.
     assert len(own) == 24 + (12 if who == "candidate" else 0)
-    # One repetition less has a subset of the units.
+    # With one repetition less, the units are a subset.
     assert waiting(study(tasks=["breakfast", "gift"], personas=list(of.personas), repetitions=1), who) < own
 
 
@@ -131,7 +131,7 @@ def test_treatment_adds_only_the_reminder() -> None:
     assert treatment.replace(f"- {reminder}", "").split() == control.split()
 
 
-def test_rows_of_a_model_that_adapts_by_hand() -> None:
+def test_hand_calculation_gives_rows_of_a_model_that_adapts() -> None:
     named = rows(study(), Loop(scripts()))
     expected = {
         ("apr", "overall", "all"): 9.0, ("apr", "null", SHUFFLED): 2.0, ("apr", "null", SILENT): 2.0,
@@ -139,7 +139,7 @@ def test_rows_of_a_model_that_adapts_by_hand() -> None:
         ("null:generic", "apr", ""): 2.0, ("null:fixed", "interaction", ""): 2.0,
         ("questions", "overall", "all"): 2.0, ("treatment_effect", "metric", "apr"): 0.0,
         ("treatment_p_holm", "metric", "apr"): 1.0, ("instruction_following", "condition", "control"): 4.0,
-        # One Korean dish for all, but for the name in its title.
+        # All get the same Korean dish; only the name in its title differs.
         ("own_cuisine", "overall", "all"): 1 / 6,
     }  # fmt: skip
     assert {key: named[key].value for key in expected} == pytest.approx(expected)
@@ -148,7 +148,7 @@ def test_rows_of_a_model_that_adapts_by_hand() -> None:
     assert named["likeness_across", "overall", "all"].value > 0.5
 
 
-def test_rows_under_blind_strict_and_missing_judges_by_hand() -> None:
+def test_hand_calculation_gives_rows_under_blind_strict_and_missing_judges() -> None:
     def strict(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
         keys = list((schema or {})["properties"])
         verdict = "YES" if "contradicted" in keys else "4" if "focus" in keys else "10"

@@ -71,12 +71,12 @@ LEAVES = (
 @pytest.mark.parametrize(
     ("text", "ends"), [*((text, False) for text in STAYS), *((text, True) for text in LEAVES)]
 )
-def test_farewell_is_told_from_talk_of_leaving(text: str, ends: bool) -> None:
+def test_farewell_is_distinguished_from_talk_of_leaving(text: str, ends: bool) -> None:
     assert is_farewell(text) == ends
 
 
 @pytest.mark.parametrize("unit", ["bye ", "thank you so ", "so ", ". ", "Bye. ", "see you "])
-def test_long_hostile_turn_is_no_farewell(unit: str) -> None:
+def test_long_hostile_turn_is_not_a_farewell(unit: str) -> None:
     assert not is_farewell(unit * 5000 + "x")
 
 

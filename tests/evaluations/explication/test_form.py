@@ -61,7 +61,7 @@ def test_recommendation_begins_with_its_title() -> None:
 
 
 @pytest.mark.parametrize("unit", ["*", "# ", "(", "Ingredients ", "#Dish name ", "**Dish", "1. ", "<b>"])
-def test_long_hostile_texts_are_no_recommendation(unit: str) -> None:
+def test_long_hostile_texts_are_not_a_recommendation(unit: str) -> None:
     text = (unit * 20_000)[:20_000]
     assert read({"task": "breakfast", "text": text}) is None
     assert read({"task": "breakfast", "text": f"# {text}?\n#Ingredients: rice\n#Steps: boil"}) is None

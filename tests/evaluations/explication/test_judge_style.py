@@ -25,7 +25,7 @@ Score of contradicted: 0.2"""
 
 
 def own_grades(texts: dict[str, str]) -> dict[str, float]:
-    """The grades of a conversation from these texts of a judge who reasons."""
+    """Return the grades of a conversation from these texts of a judge who reasons."""
     of = study(judge_style="reasoned")
     key = next(of.real())
     calls = [judge_call(of, key, label, ["Hello"]) for label in texts]
@@ -39,7 +39,7 @@ def own_grades(texts: dict[str, str]) -> dict[str, float]:
     return {name: grade_of(own, name) for name in (*GRADES, "apr")}
 
 
-def test_reasoned_scores_are_the_grades_and_the_overall_one_may_lack() -> None:
+def test_reasoned_scores_are_the_grades_and_the_overall_score_may_be_missing() -> None:
     own = own_grades({"quality": QUALITY})
     assert own["constraint_awareness"] == pytest.approx(2.5)
     assert own["apr"] == pytest.approx((7 + 2.5 + 6) / 3)
@@ -50,7 +50,7 @@ def test_reasoned_scores_are_the_grades_and_the_overall_one_may_lack() -> None:
     assert without["apr"] == pytest.approx((7 + 2.5 + 6) / 3)
 
 
-def test_failure_counts_from_one_half_and_lowers_its_grade_alone() -> None:
+def test_failure_counts_from_one_half_and_lowers_only_its_grade() -> None:
     own = own_grades({"quality": QUALITY, "failures": FAILURES})
     assert (own["asked_for_dishes"], own["ignored_cues"], own["contradicted"]) == (1, 0, 0)
     assert own["interaction"] == pytest.approx(4)

@@ -21,7 +21,7 @@ conditions, of an opening, and of all else. What personas differ in falls out of
 
 
 def rates(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> tuple[float, float]:
-    """Share of samples with p of at most 0.05, and share of intervals without 0.
+    """Return share of samples with p of at most 0.05, and share of intervals without 0.
 
     are_shared: all personas of a repetition have the opening of its condition in common.
     """
@@ -56,7 +56,7 @@ def rates(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> 
 @pytest.mark.parametrize(("n_personas", "repetitions"), [(6, 3), (30, 3), (30, 10)])
 def test_level_and_coverage_hold_where_conversations_share_nothing(n_personas: int, repetitions: int) -> None:
     rejected, missed = rates(n_personas, repetitions, are_shared=False, samples=2000)
-    # Of six personas 2 of 64 orders of signs are as clear as can be: 3.1 % is all that an exact test has.
+    # With six personas, 2 of 64 orders of signs are the most extreme: an exact test rejects in 3.1 %.
     assert 0.023 <= rejected <= 0.07
     assert 0.03 <= missed <= 0.07
 

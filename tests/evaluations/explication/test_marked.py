@@ -1,4 +1,4 @@
-"""Counts in twenty conversations beside those of a person who read them."""
+"""Counts in twenty conversations equal those of a person who read them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COUNTS = [
 
 
 def measured(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
-    """The conversation and its measures."""
+    """Return the conversation and its measures."""
     task = load_task(marked.get("task", "breakfast"))
     voices = (Voice(RECOMMENDER), Voice(USER, role="simulator"))
     talk = Talk(Dialogue("marked", voices, lambda turns: end_of(task, turns), len(marked["turns"])))
@@ -38,7 +38,7 @@ def measured(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
 
 
 @pytest.mark.parametrize("marked", TALKS, ids=[f"{n}-{t['persona']}" for n, t in enumerate(TALKS, 1)])
-def test_counts_of_a_conversation_equal_those_by_hand(marked: Mapping[str, Any]) -> None:
+def test_counts_of_a_conversation_equal_counts_by_hand(marked: Mapping[str, Any]) -> None:
     assert (len(TALKS), len({talk["persona"] for talk in TALKS}) >= 6) == (20, True)
     talk, measures = measured(marked)
     counted = {name: getattr(measures, name) for name in COUNTS}

@@ -46,7 +46,7 @@ def _of() -> ExplicationStudy:
 
 @pytest.fixture(scope="module", name="warehouse")
 def _warehouse(of: ExplicationStudy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    """Model "all" lost nothing; of "cut" half of the conversations, and it is graded 1 less."""
+    """A warehouse: model "all" lost nothing; "cut" lost half of its conversations and is graded 1 lower."""
     params = of.params.model_dump(mode="json")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURESCOPE_HOME", str(tmp_path_factory.mktemp("page")))
@@ -81,7 +81,7 @@ def _data(warehouse: Warehouse) -> ExplicationData:
     }  # fmt: skip
     frames = {name: warehouse.query(f"FROM {view}") for name, view in views.items()}
     frames["leaderboard"] = frames["leaderboard"].sort("place")
-    # The last one is agreement of people alone, which validates no judge.
+    # The last row is agreement among people only, which validates no judge.
     rows = [
         ("quality 1", "pearson", 0.5),
         ("x 1", "pearson", None),
@@ -129,7 +129,7 @@ def test_conversations_cut_short_are_shown_beside_the_limit(
 def test_models_are_compared_over_personas_by_condition(data: ExplicationData) -> None:
     pairs = {(line["metric"], line["condition"]): line for line in model_pairs(data)}
     control = pairs["apr", "control"]
-    # Every persona one less: 1 of 64 orders of signs is as high, on both sides; two numbers x two conditions.
+    # Every persona loses one: 1 of 64 orders of signs is as high on each side; two numbers x two conditions.
     assert (control["first"], control["second"], control["n"]) == ("all", "cut", 6)
     assert (control["difference"], control["p_value"]) == (1.0, 2 / 64)
     assert control["p_holm"] == pytest.approx(4 * 2 / 64)
@@ -145,7 +145,7 @@ def test_badge_follows_the_check_of_the_judges(tells: bool | None, is_null: bool
     assert badge({"is_null": is_null, "tells_real_from_shuffled": tells})[0] == kind
 
 
-def test_failed_check_of_judges_concerns_its_model_alone(data: ExplicationData) -> None:
+def test_failed_check_of_judges_concerns_only_its_model(data: ExplicationData) -> None:
     is_best = pl.col("model") == "all"
     board = data.leaderboard.with_columns(
         tells_real_from_shuffled=pl.when(is_best).then(True).when(~pl.col("is_null")).then(False),

@@ -42,7 +42,7 @@ Rows = Mapping[tuple[str, str, str], Metric]
 
 
 def grades(value: float, interaction: float = 5.0, judges: Mapping[str, float] | None = None) -> Grades:
-    """Grades with this APR, from every judge or by judge."""
+    """Return grades with this APR, from every judge or by judge."""
 
     def of(apr: float) -> dict[str, float]:
         three = dict.fromkeys(("cultural_depth", "constraint_awareness", "personalisation"), apr)
@@ -69,7 +69,7 @@ def user(text: str = "I eat early.") -> Turn:
 
 
 def stage_of(of: ExplicationStudy) -> Dialogues:
-    """Conversations with one question and a dish: Bibimbap for Aisha and Soon-ja, else an unknown one."""
+    """Return conversations of a question and a dish: Bibimbap for Aisha and Soon-ja, else an unknown one."""
     stage = Dialogues(of.dialogues())
     for key in of.real():
         dish = "Bibimbap" if key.persona in ("aisha-kano", "soonja-busan") else f"Porridge {key.persona}"
@@ -78,7 +78,7 @@ def stage_of(of: ExplicationStudy) -> Dialogues:
 
 
 def own_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
-    """Control: 3 for the first three personas, 5 for the others; shuffled ones 2 less; silent ones 2."""
+    """Return grades. Control: 3 for the first three personas, 5 for others; shuffled: 2 less; silent: 2."""
     made: dict[ConversationKey, Grades] = {}
     for key in of.real():
         value = 3.0 + 2 * (SIX.index(key.persona) > 2)
@@ -90,7 +90,7 @@ def own_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
 
 
 def shared_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
-    """Generic recommendations 2.5; after fixed questions 1 for the first persona and 4 for others."""
+    """Return grades: generic recommendations 2.5; fixed questions 1 for the first persona, 4 for others."""
     return {
         ConversationKey(source, "breakfast", persona, "", 0): grades(
             2.5 if source == GENERIC else 1.0 if persona == SIX[0] else 4.0,
@@ -115,7 +115,7 @@ def _rows(of: ExplicationStudy) -> Rows:
     return rows_of(conversations(of, stage_of(of), own_grades(of)), shared_grades(of))
 
 
-def test_means_by_slice_by_hand(rows: Rows) -> None:
+def test_hand_calculation_gives_means_by_slice(rows: Rows) -> None:
     # Control: (3 + 5) / 2; treatment: that and (2 + 4 x 1 + 0) / 6.
     assert rows["apr", "condition", "control"].value == pytest.approx(4.0)
     assert rows["apr", "condition", "treatment"].value == pytest.approx(5.0)
@@ -149,7 +149,7 @@ def test_null_value_is_the_best_null_by_hand(rows: Rows, of: ExplicationStudy) -
     }
 
 
-def test_treatment_effect_and_p_over_personas_by_hand(rows: Rows) -> None:
+def test_hand_calculation_gives_treatment_effect_and_p_over_personas(rows: Rows) -> None:
     effect = rows["treatment_effect", "metric", "apr"]
     assert effect.value == pytest.approx(1.0)
     # Of 2, 1, 1, 1, 1, 0: variance 2 / 5, so ± t(5) x sqrt(0.4 / 6) = 2.5706 x 0.2582.
@@ -157,27 +157,27 @@ def test_treatment_effect_and_p_over_personas_by_hand(rows: Rows) -> None:
     # Sums 4, 2, 2, 2, 2, 0: 2 of 64 orders of signs are as high, whatever the sign of 0; both sides.
     assert rows["treatment_p", "metric", "apr"].value == pytest.approx(4 / 64)
     assert rows["treatment_p", "metric", "apr"].n_scored == 12
-    # Five numbers are compared; of the others nothing differs.
+    # Five numbers are compared; the other four do not differ.
     assert rows["treatment_p_holm", "metric", "apr"].value == pytest.approx(5 * 4 / 64)
     for name in ("interaction", "instruction_following", "facts_elicited", "questions"):
         assert rows["treatment_effect", "metric", name].value == 0.0
         assert rows["treatment_p", "metric", name].value == 1.0
 
 
-def test_gain_over_shuffled_conversations_by_hand(rows: Rows, of: ExplicationStudy) -> None:
+def test_hand_calculation_gives_gain_over_shuffled_conversations(rows: Rows, of: ExplicationStudy) -> None:
     assert rows["apr_gain", "overall", "all"].value == pytest.approx(2.0)
     assert rows["apr_gain", "condition", "treatment"].value == pytest.approx(2.0)
     assert rows["tells_real_from_shuffled", "overall", "all"].value == 1.0  # 1 of 64 orders: under 2.5 %
     alike = own_grades(of)
-    for key in of.real():  # one persona's gain is turned: 2 of 64
+    for key in of.real():  # one persona's gain changes sign: 2 of 64
         if key.persona == "leila-lyon":
             alike[key._replace(source=SHUFFLED)] = grades(grade_of(alike[key], "apr") + 0.1)
     less = rows_of(conversations(of, stage_of(of), alike), shared_grades(of))
     assert less["tells_real_from_shuffled", "overall", "all"].value == 0.0
 
 
-def test_rows_of_recommended_dishes_by_hand(rows: Rows) -> None:
-    # Korean for Soon-ja alone, dealt to her and Aisha, four times each; porridge is of no country.
+def test_hand_calculation_gives_rows_of_recommended_dishes(rows: Rows) -> None:
+    # Only Soon-ja's cuisine is Korean; she and Aisha get the dish four times each; porridge has no country.
     own = rows["own_cuisine", "overall", "all"]
     assert (own.value, own.null_value, own.n_scored, own.n_unscored) == (0.5, 0.5, 8, 16)
     assert own.unscored_reason is None

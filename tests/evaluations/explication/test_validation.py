@@ -16,15 +16,15 @@ from tasks.evaluations.explication.validation import (
 
 
 def rated(*rows: tuple[str, str, float, float | None], dimension: str = "apr") -> list[ConversationRating]:
-    """(rater, conversation "model persona", value, grade)."""
+    """Return (rater, conversation "model persona", value, grade)."""
     return [
         ConversationRating(rater, talk, *talk.split(" "), dimension, value, True, grade)
         for rater, talk, value, grade in rows
     ]
 
 
-def test_agreement_of_judge_and_raters_by_hand() -> None:
-    # Ana orders a > b > c, the judge b > a > c: one of three pairs is opposite. Ben's two are tied for him.
+def test_hand_calculation_gives_agreement_of_judge_and_raters() -> None:
+    # Ana orders a > b > c, the judge b > a > c: one of three pairs is opposite. Ben rated his two alike.
     ana = [("ana", "a x", 5, 7), ("ana", "b x", 4, 8), ("ana", "c x", 1, 2)]
     ratings = rated(*ana, ("ben", "a y", 3, 1), ("ben", "b y", 3, 9))
     rows = {row.metric: row for row in validation_rows(ratings)}

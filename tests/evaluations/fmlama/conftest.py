@@ -51,7 +51,7 @@ TEMPLATES = {
 
 
 def dish_rows(dishes: Mapping[str, tuple[str, str, str, str, str]] = DISHES) -> Rows:
-    """Rows of ``fmlama_dish`` in both languages."""
+    """Return rows of ``fmlama_dish`` in both languages."""
     rows: Rows = []
     for url, (origin, en, in_en, zh, in_zh) in dishes.items():
         for language, name, ingredients, origin_name in (
@@ -66,7 +66,7 @@ def dish_rows(dishes: Mapping[str, tuple[str, str, str, str, str]] = DISHES) -> 
 
 
 def template_rows() -> Rows:
-    """Rows of ``template``: two wordings in each language, with and without the country."""
+    """Return rows of ``template``: two wordings in each language, with and without the country."""
     return [
         {"template": f"t-{language}-{variant}{'c' if country else ''}", "language": language}
         | {"variant": variant, "mentions_country": country, "text": text}
@@ -75,7 +75,7 @@ def template_rows() -> Rows:
 
 
 def one(rows: Sequence[Metric], metric: str, name: str = "en:en:no") -> Metric:
-    """The row of a metric and slice, which is English in English unless it is named."""
+    """Return the row of a metric and slice, which is English in English unless it is named."""
     return row_checks.one(rows, metric, name)
 
 
@@ -111,7 +111,7 @@ def scores_of() -> ScoresOf:
 
 
 def ranked(rankings: Rankings) -> ScoreTables:
-    """Answers by rank; a candidate that is not named cannot be spelled; templates not named failed."""
+    """Return scores by rank. A candidate not in a ranking cannot be spelled; a template not listed failed."""
 
     def answers(probe: Probe, template: Template) -> FloatArray | str:
         if template.template not in rankings:
@@ -126,14 +126,14 @@ def ranked(rankings: Rankings) -> ScoreTables:
 
 
 def any_answers(probe: Probe, template: Template) -> FloatArray:
-    """Scores that depend on sentence and candidate, and on nothing else."""
+    """Return scores that depend only on sentence and candidate."""
     return np.array(
         [[hash_of(template.text, name, candidate) for candidate in probe.candidates] for name in probe.names]
     )
 
 
 def hash_of(*parts: str) -> float:
-    """A number that is the same in every process."""
+    """Return a number that is the same in every process."""
     from hashlib import blake2b
 
     return int.from_bytes(blake2b("|".join(parts).encode(), digest_size=4).digest()) / 2**32

@@ -42,7 +42,7 @@ def params(home: Path, **more: Any) -> FmlamaParams:
 
 
 def study_of(params: FmlamaParams) -> FmlamaStudy:
-    """The study of these params."""
+    """Return the study of these params."""
     study = prepare(EVALUATION, params).study
     assert isinstance(study, FmlamaStudy)
     return study
@@ -55,7 +55,7 @@ def run(params: FmlamaParams) -> str:
 
 @contextmanager
 def empty_home(home: Path) -> Iterator[Warehouse]:
-    """A warehouse with the six dishes, two fake models and word vectors."""
+    """Yield a warehouse with the six dishes, two fake models and word vectors."""
     (home / "engines").mkdir()
     for name in ("fake-a", "fake-b"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
@@ -71,7 +71,7 @@ def empty_home(home: Path) -> Iterator[Warehouse]:
 
 @contextmanager
 def finished_run(home: Path) -> Iterator[Finished]:
-    """A warehouse after one run, its params, and what the judge was sent."""
+    """Yield a warehouse after one run, its params, and the judge's prompts."""
     sent: list[str] = []
     generate = FakeEngine.generate
 

@@ -1,4 +1,4 @@
-"""A model by hand: what it ranks in what order for each dish under each template.
+"""A model by hand: its ranking of candidates for each dish under each template.
 
 Candidates are cheese, flour, rice and salt. AP of each dish, by equation 4:
 

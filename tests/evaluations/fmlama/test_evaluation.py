@@ -83,7 +83,7 @@ def test_model_without_answers_is_unscored_and_not_judged(finished: Finished) ->
     answers = EVALUATION.read(study, completions, shared)
     reasons = {reason for score in answers.scores for reason in score.unscored.values()}
     assert reasons == {"5 of 5 sentences have no answer"}
-    assert answers.marks == "3 of 3 sentences have no answer"  # those of the dishes that the judge sees
+    assert answers.marks == "3 of 3 sentences have no answer"  # those of the judged dishes
     requests = EVALUATION.ask(study, completions)
     assert {request.role for request in requests} == {"candidate"}
 
@@ -119,7 +119,7 @@ def test_leaderboard_mes_is_the_mean_verdict_per_dish(finished: Finished) -> Non
     both = shown.join(by_hand, on="model", suffix="_hand")
     assert both.height == 4
     assert both["mes"].to_list() == pytest.approx(both["mes_hand"].to_list())
-    # The null of a model is the baseline of its origins under the same judge; that one's is the other.
+    # A model's null is the by-origin baseline under the same judge; that baseline's null is the other one.
     mes = dict(by_hand.rows())
     null = dict(shown.select("model", "null_mes").rows())
     assert null["fake-a"] == null["fake-b"] == pytest.approx(mes["null:common-of-origin"])

@@ -38,13 +38,15 @@ def expected(copied_home: Callable[[], Path]) -> pl.DataFrame:
 
 
 def small(warehouse: Warehouse, **more: Any) -> Any:
-    """Two conditions in one language; a judge that is no candidate."""
+    """Return params: two conditions in one language, and a judge that is not a candidate."""
     path = warehouse.home / "engines" / "judge.toml"
     path.write_text('kind = "fake"\nmodel = "judge"\n')
     return params(warehouse.home, languages=["en"], code_switching=False, **{"judges": ["judge"]} | more)
 
 
-def test_judge_that_cannot_generate_costs_judged_rows(warehouse: Warehouse, expected: pl.DataFrame) -> None:
+def test_judge_that_cannot_generate_leaves_judged_rows_unscored(
+    warehouse: Warehouse, expected: pl.DataFrame
+) -> None:
     (warehouse.home / "engines" / "scorer.toml").write_text(f'model = "{warehouse.home}"\n')
     with pytest.raises(EngineError, match="scorer"):
         run(small(warehouse, judges=["scorer"]))
@@ -71,7 +73,7 @@ def test_unreadable_verdicts_have_a_reason(warehouse: Warehouse, monkeypatch: py
 
 
 @pytest.mark.heavy
-def test_failing_word_vectors_cost_similarity_alone(
+def test_failing_word_vectors_leave_only_similarity_unscored(
     warehouse: Warehouse, expected: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(self: object, texts: Sequence[str]) -> Embedded:
@@ -100,7 +102,7 @@ def test_corrupt_parts_of_a_model_leave_others_scored(warehouse: Warehouse, expe
     assert warehouse.query(NUMBERS).equals(expected)
 
 
-def test_model_that_spells_no_candidate_costs_its_own_rows(
+def test_model_that_spells_no_candidate_loses_only_its_own_rows(
     warehouse: Warehouse, expected: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     score = FakeEngine.score

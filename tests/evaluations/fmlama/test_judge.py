@@ -160,7 +160,7 @@ def test_real_judge_gives_a_verdict_for_every_key(rubric: Rubric, smollm2_folder
             verdicts = parse_verdicts(answer.text, request.keys, rubric)
             assert [v.unscored_reason for v in verdicts] == [None] * len(request.keys), answer.text
             assert all(v.reason in rubric.verdicts[str(v.verdict)].reasons for v in verdicts)
-        # No judged text becomes a special token: there are as many as with harmless texts.
+        # No judged text becomes a special token: their number is the same as with harmless texts.
         texts = ("x", *ATTACKS)
         framed = judge_prompts(rubric, [JudgedDish("u", t, t, (t,), (t,)) for t in texts])
         assert len({_special_tokens(engine.tokenizer, list(r.prompt.conversation)) for r in framed}) == 1

@@ -1,4 +1,4 @@
-"""MES and the check of its judge: every number by hand, and a reason where there is none."""
+"""MES and the check of its judge: every number by hand, and the reason for every missing number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.evaluations.row_checks import check
 
 
 def verdicts(*names: str | None) -> tuple[Verdict, ...]:
-    """One verdict per name; None is unscored."""
+    """Return one verdict per name; None is unscored."""
     values = {name: choice.value for name, choice in rubric().verdicts.items()}
     return tuple(
         Verdict(str(i), name, None, values[name] if name else None, None if name else "cut off")
@@ -25,7 +25,7 @@ def verdicts(*names: str | None) -> tuple[Verdict, ...]:
     )
 
 
-def test_dish_score_by_hand() -> None:
+def test_hand_calculation_gives_dish_score() -> None:
     # Two of four Correct, one Maybe: S = 2/4, Maybe 1/4.
     assert dish_score(verdicts("Correct", "Maybe", "Incorrect", "Correct")) == (0.5, 0.25)
     # One of five has no verdict: S = 2/4 over the rest.
@@ -50,7 +50,7 @@ def study(make_study: MakeStudy) -> FmlamaStudy:
 
 
 def marked(study: FmlamaStudy, names: dict[str, Sequence[str | None]]) -> list[Marks]:
-    """Marks of all judged dishes, in their order; a dish that is not named has not been answered."""
+    """Return the marks of all judged dishes, in order; a dish that is not named has no answer."""
 
     def of(url: str) -> tuple[Verdict, ...]:
         unanswered = [Verdict(key, None, None, None, UNANSWERED) for key in PREDICTED[url]]
@@ -70,14 +70,14 @@ def rows_of(
     return rows
 
 
-def test_mes_rows_by_hand(study: FmlamaStudy) -> None:
+def test_hand_calculation_gives_mes_rows(study: FmlamaStudy) -> None:
     marks = marked(
         study,
         {"Q1": ["Correct", "Maybe"], "Q2": ["Incorrect"], "Q3": ["Correct"], "Q4": ["Correct", "Incorrect"]},
     )
     null = marked(study, {"Q1": ["Incorrect", "Incorrect"], "Q2": ["Maybe"], "Q3": ["Correct"]})
     rows = rows_of(study, marks, null)
-    # Dishes: pizza 1/2, pasta 0, sushi 1, onigiri 1/2. The null's: 0, 0, 1 and none.
+    # Dishes: pizza 1/2, pasta 0, sushi 1, onigiri 1/2. The null has 0, 0, 1 and no verdict.
     whole = one(rows, "mes")
     assert (whole.value, whole.n_scored, whole.n_unscored) == (0.5, 4, 0)
     assert whole.null_value == pytest.approx(1 / 3)
@@ -90,7 +90,7 @@ def test_mes_rows_by_hand(study: FmlamaStudy) -> None:
     # three of all six marks are Correct.
     gold = one(rows, "judge_gold_accepted")
     assert (gold.value, gold.n_scored, gold.n_unscored, gold.null_value) == (0.75, 4, 0, 0.5)
-    assert gold.ci_low is None  # of three dishes
+    assert gold.ci_low is None  # three dishes are too few
 
 
 def test_unmarked_predictions_are_counted_as_unscored(study: FmlamaStudy) -> None:
@@ -100,7 +100,7 @@ def test_unmarked_predictions_are_counted_as_unscored(study: FmlamaStudy) -> Non
     gold = one(rows, "judge_gold_accepted")
     # Of four predictions from the reference only pizza's flour is marked.
     assert (gold.value, gold.n_scored, gold.n_unscored) == (1.0, 1, 3)
-    assert gold.ci_low == pytest.approx(0.025)  # one of one, by Clopper and Pearson
+    assert gold.ci_low == pytest.approx(0.025)  # Clopper and Pearson's interval of one of one
     japan = one(rows, "mes", "en:en:no:Japan")
     assert (japan.value, japan.unscored_reason, japan.n_unscored) == (None, NO_VERDICT, 2)
 

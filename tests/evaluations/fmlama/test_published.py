@@ -1,4 +1,4 @@
-"""Published predictions stand on the leaderboard as a run of their own; no model runs."""
+"""Published predictions appear on the leaderboard as a separate run, without running a model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def record(url: str, predicted: Any, **more: Any) -> dict[str, Any]:
 PREDICTED = {
     "Italy": [
         record("Q1", ["cheese", "rice"]),  # one of cheese, flour
-        record("Q2", ["flour", "cheese"]),  # two for one ingredient
+        record("Q2", ["flour", "cheese"]),  # two predictions for one ingredient
         record("Q6", ["salt", "cheese"]),
     ],
     "Japan": [record("Q3", ["rice"]), record("Q4", ["rice", "soy"]), {"dish": "without a URL"}],
@@ -94,8 +94,8 @@ def test_published_predictions_have_the_rows_of_a_run(warehouse: Warehouse) -> N
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_the_file_is_the_engine(warehouse: Warehouse, tmp_path: Path) -> None:
-    """A copy is the same run, of which nothing is asked again; another content is another engine."""
+def test_content_of_the_file_identifies_the_engine(warehouse: Warehouse, tmp_path: Path) -> None:
+    """A copy of the file is the same engine and repeats no request; other content is another engine."""
     own = chosen(warehouse, judges=[])
     run(own)
     answers = "SELECT count(*) FROM response"
@@ -112,7 +112,7 @@ def test_the_file_is_the_engine(warehouse: Warehouse, tmp_path: Path) -> None:
     assert (spec.hash() == engine[0], model_hash(spec) == before) == (False, False)
 
 
-def test_published_predictions_answer_nothing_else(tmp_path: Path) -> None:
+def test_published_predictions_have_no_other_ability(tmp_path: Path) -> None:
     spec = find_spec(str(written(tmp_path)), None)
     check_ability(spec, "published")
     for ability in ("generate", "score", "candidates"):
@@ -122,7 +122,7 @@ def test_published_predictions_answer_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
-def test_a_file_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+def test_a_file_is_read_in_any_encoding(tmp_path: Path, encoding: str) -> None:
     content = [record(" Q1 ", ["crème"])]
     assert published_answers(written(tmp_path, content, encoding)) == {"Q1": ("crème",)}
 
@@ -145,7 +145,7 @@ def test_another_file_is_refused_in_one_line(tmp_path: Path, content: str, compl
     assert FILE in str(refused.value)
 
 
-def test_a_name_from_the_file_or_the_spec(tmp_path: Path) -> None:
+def test_name_comes_from_the_file_or_the_spec(tmp_path: Path) -> None:
     other = tmp_path / "mine.json"
     other.write_text(json.dumps(PREDICTED))
     assert find_spec(str(other), None).name == "mine (published)"

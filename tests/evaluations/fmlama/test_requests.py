@@ -115,7 +115,7 @@ def changed(url: str, **cells: Any) -> list[dict[str, Any]]:
         ({"judged_dishes_per_origin": 2}, False),  # there is no judge
         ({"judge_style": "reasoned"}, False),
         ({"dish_set": "a copy"}, False),
-        ({"max_dishes_per_origin": 2}, False),  # there are no more
+        ({"max_dishes_per_origin": 2}, False),  # no origin has more
         ({"origins": ["Italy", "Japan"]}, False),
         ({"languages": ["zh"]}, True),
         ({"origins": ["Italy"]}, True),
@@ -156,7 +156,7 @@ def test_config_hash_changes_with_judge_rubric_and_judge_style(make_study: MakeS
     by_name = [{}, *({"fake": judge} for judge in judges), {"fake": judges[0], "more": judges[1]}]
     configs = [FmlamaStudy(study.params, study.probes, each).config_hash() for each in by_name]
     assert len(set(configs)) == 4
-    assert configs[1] == configs[3]  # only its engine is hashed
+    assert configs[1] == configs[3]  # only the judge's engine is hashed
     own, other = judged(), rubric().model_copy(update={"version": 99})
     rubric.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
@@ -207,7 +207,7 @@ def test_request_hash_changes_with_condition_engine_rule_and_occasion(make_study
 
 
 def test_request_hash_of_stored_answers_is_unchanged(make_study: MakeStudy) -> None:
-    """Answers that are stored are found by this hash."""
+    """Stored answers are found by this hash."""
     study = make_study()
     (probe,) = study.probes
     rule = candidate_rule(ENGINE.kind)
@@ -218,7 +218,7 @@ def test_request_hash_of_stored_answers_is_unchanged(make_study: MakeStudy) -> N
 def test_request_hash_ignores_pooling_and_other_conditions(make_study: MakeStudy) -> None:
     both = make_study(mention_country="both", pooling="sum_logprob", dishes_per_part=1)
     assert set(hashes(make_study())) <= set(hashes(both))
-    # Other candidates are another question.
+    # With other candidates the request is another one.
     assert not set(hashes(make_study(origins=["Italy"]))) & set(hashes(make_study()))
 
 

@@ -1,4 +1,4 @@
-"""Rows of metric_value: every number by hand, and a row with a reason where there is none."""
+"""Rows of metric_value: every number by hand, and a row with the reason for every missing number."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tests.evaluations.fmlama.conftest import (
 from tests.evaluations.fmlama.rankings import PLAIN, WITH_COUNTRY
 from tests.evaluations.row_checks import check, keys, metrics
 
-VECTORS = cosine_matrix([[1, 0], [0, 1], [0.6, 0.8], [0, 0]])  # of cheese, flour, rice; salt has none
+VECTORS = cosine_matrix([[1, 0], [0, 1], [0.6, 0.8], [0, 0]])  # vectors of cheese, flour, rice; salt has none
 EVERYTHING: dict[str, Any] = {
     "languages": ["en", "zh"], "mention_country": "both", "code_switching": True,
 }  # fmt: skip
 
 
 def rows_of(study: FmlamaStudy, scores: Sequence[ProbeScore], scores_of: ScoresOf) -> list[Metric]:
-    """The model's rows, against the two baselines."""
+    """Return the model's rows, against the two baselines."""
     nulls = [scores_of(study, common_ingredients(study, home)) for home in (False, True)]
     rows = model_rows(study, scores, best_baseline(nulls))
     check(rows)
@@ -54,7 +54,7 @@ def both_rows(make_study: MakeStudy, scores_of: ScoresOf) -> list[Metric]:
 # --- numbers by hand
 
 
-def test_map_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_map(both_rows: list[Metric]) -> None:
     row = one(both_rows, "map")
     assert row.value == pytest.approx(35 / 48)
     assert (row.n_scored, row.n_unscored) == (8, 0)
@@ -71,7 +71,7 @@ def test_map_by_hand(both_rows: list[Metric]) -> None:
     assert one(both_rows, "map", "en:en:yes").value == pytest.approx(3 / 4)
 
 
-def test_mws_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_mws(both_rows: list[Metric]) -> None:
     # t-en-1: (1 + 0 + 1 + 1)/4; t-en-2: (0.9 + 1 + 0.6 + 1)/4.
     row = one(both_rows, "mws")
     assert row.value == pytest.approx((0.75 + 0.875) / 2)
@@ -87,14 +87,14 @@ def test_mws_by_hand(both_rows: list[Metric]) -> None:
     assert row.null_value == pytest.approx(chance)
 
 
-def test_gain_over_the_best_baseline_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_gain_over_the_best_baseline(both_rows: list[Metric]) -> None:
     # The most common ingredients of the origin have (31/36 + 3/4)/2 = 29/36, more than chance's 173/288.
     row = one(both_rows, "map_gain")
     assert row.value == pytest.approx(35 / 48 - 29 / 36)
     assert row.null_value == 0.0
 
 
-def test_country_gain_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_country_gain(both_rows: list[Metric]) -> None:
     # pizza 5/24, pasta -6/24, sushi -3/24, onigiri 6/24.
     assert one(both_rows, "country_gain", "en:en:yes").value == pytest.approx(2 / 96)
     assert one(both_rows, "country_gain", "en:en:yes:Italy").value == pytest.approx(-1 / 48)
@@ -105,14 +105,14 @@ def test_country_gain_by_hand(both_rows: list[Metric]) -> None:
     assert not [r for r in both_rows if r.metric.startswith("country_gain") and ":no" in r.slice]
 
 
-def test_p_values_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_hand_calculation_gives_p_values(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     dishes = {
         f"Q{i:02}": (("Italy", "Japan")[i // 6], f"d{i}", "salt rice", f"菜{i}", "盐") for i in range(12)
     }
     study = make_study(dish_rows(dishes), mention_country="both")
     plain, country = scores_of(study, any_answers)
     plain = replace(plain, ap=np.full((2, 12), 0.5))
-    # All of Italy gains, by different amounts; in Japan all but the least.
+    # All of Italy's dishes gain, by different amounts; all of Japan's except the first.
     gains = np.array([1, 2, 3, 4, 5, 6, -1.5, 2.5, 3.5, 4.5, 5.5, 6.5]) / 100
     country = replace(country, ap=np.tile(0.5 + gains, (2, 1)))
     rows = rows_of(study, [plain, country], scores_of)
@@ -125,7 +125,7 @@ def test_p_values_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     assert one(rows, "country_gain_p", "en:en:yes").n_scored == 12
 
 
-def test_errors_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_errors(both_rows: list[Metric]) -> None:
     # One error a dish: pizza's rice, sushi's cheese and onigiri's flour are foreign, pasta's cheese is not.
     row = one(both_rows, "error_foreign")
     assert row.value == pytest.approx(3 / 4)
@@ -148,7 +148,7 @@ def test_overall_rows_are_means_over_conditions(both_rows: list[Metric]) -> None
     assert gain.value == pytest.approx((35 / 48 + 3 / 4) / 2 - 29 / 36)
 
 
-def test_spread_over_origins_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_hand_calculation_gives_spread_over_origins(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     study = make_study(dish_rows(DISHES | {"Q5": MEXICAN}))
     rankings = {t: of | {"quesadilla": f"{first} salt flour"} for (t, of), first in
                 zip(PLAIN.items(), ("cheese rice", "rice cheese"), strict=True)}  # fmt: skip
@@ -182,7 +182,7 @@ def test_only_dish_of_an_origin_has_no_foreign_error(make_study: MakeStudy, scor
     study = make_study(dish_rows(DISHES | {"Q5": MEXICAN}))
     rankings = {t: of | {"quesadilla": "rice cheese salt flour"} for t, of in PLAIN.items()}
     rows = rows_of(study, scores_of(study, ranked(rankings)), scores_of)
-    assert one(rows, "error_foreign").value == pytest.approx(3 / 4)  # as without it
+    assert one(rows, "error_foreign").value == pytest.approx(3 / 4)  # as without this dish
     assert one(rows, "error_foreign").n_unscored == 1
     alone = one(rows, "error_foreign", "en:en:no:Mexico")
     assert alone.unscored_reason == ALONE
@@ -245,7 +245,7 @@ def test_missing_answers_change_neither_keys_nor_chance(
     partial = rows_of(study, scores_of(study, answers, vectors), scores_of)
     assert keys(partial) == keys(whole)
     assert {r.metric for r in whole} == set(metrics("fmlama")) - {"mes", "mes_maybe", "judge_gold_accepted"}
-    # What chance gives does not depend on the model.
+    # The score expected by chance does not depend on the model.
     chance = {(r.metric, r.slice): r.null_value for r in whole if r.metric in ("map", "mws")}
     assert {(r.metric, r.slice): r.null_value for r in partial if r.metric in ("map", "mws")} == chance
 
@@ -288,7 +288,7 @@ def test_spreads_and_correlations_need_three_scored_origins(
 ) -> None:
     study = make_study(dish_rows(DISHES | {"Q5": MEXICAN}))
     only_rice = np.full((4, 4), np.nan)
-    only_rice[2, 2] = 1.0  # so that nothing of Italy and Mexico is scored
+    only_rice[2, 2] = 1.0  # then no dish of Italy or Mexico is scored
     rows = rows_of(study, scores_of(study, any_answers, {"en:en:no": only_rice}), scores_of)
     assert one(rows, "map_mws_correlation").unscored_reason == "1 origins have a score, 3 are needed"
     assert one(rows, "map_cv").value is not None

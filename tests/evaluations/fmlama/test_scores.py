@@ -49,13 +49,13 @@ def test_unspellable_candidates_rank_last_and_are_counted(make_study: MakeStudy,
     assert score.ap[0] == pytest.approx([3 / 4, 1, 1, 7 / 12])
     both = {dish: order.split(maxsplit=1)[0] for dish, order in PLAIN["t-en-1"].items()}
     (worse,) = scores_of(make_study(), ranked({"t-en-1": both}))
-    # Three are tied last for each dish, so that all four are unspellable somewhere.
+    # For each dish three candidates are tied last, so each of the four is unspellable for some dish.
     assert worse.n_unspellable == 4
     # pizza: cheese, then flour at 2, 3 or 4 alike: (1 + (1 + 2/3 + 2/4)/3)/2 = 31/36.
     assert worse.ap[0][0] == pytest.approx(31 / 36)
 
 
-def test_baselines_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_hand_calculation_gives_baselines(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     study = make_study()
     (everywhere,) = scores_of(study, common_ingredients(study, False))
     # Of the other three dishes, pizza: rice 2, flour and salt 1, cheese 0. Flour is 2nd or 3rd, first found:
@@ -72,7 +72,7 @@ def test_baselines_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     assert best_baseline([[everywhere]])["en:en:no"] == pytest.approx(everywhere.expected.ap)
 
 
-def test_pooling_of_token_log_probabilities_by_hand() -> None:
+def test_hand_calculation_gives_pooling_of_token_log_probabilities() -> None:
     logprob, probability = np.float32([-1, -6]), np.float32([0.4, 0.1])
     n_tokens = np.array([1, 3])
     assert pooled(logprob, probability, n_tokens, "mean_probability") == pytest.approx([0.4, 0.1])

@@ -71,7 +71,9 @@ def test_shipped_templates_have_their_slots_and_are_cut_without_loss(name: str) 
         ("fmlama-he-1c", "באיטליה, פיצה הוא מאכל שמכינים עם", " ", "", " הוא מאכל שמכינים עם"),
     ],
 )  # fmt: skip
-def test_cut_of_a_sentence_in_each_language(name: str, before: str, lead: str, after: str, tail: str) -> None:
+def test_sentence_is_cut_at_its_blank_in_each_language(
+    name: str, before: str, lead: str, after: str, tail: str
+) -> None:
     chosen = SHIPPED[name]
     names = {"en": ("pizza", "Italy"), "zh": ("披萨", "意大利"), "ar": ("بيتزا", "إيطاليا"),
              "ko": ("피자", "이탈리아"), "ru": ("пицца", "Италия"), "he": ("פיצה", "איטליה")}  # fmt: skip

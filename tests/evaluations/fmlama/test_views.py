@@ -21,7 +21,7 @@ def finished(copied_home: Callable[[], Path]) -> Iterator[Finished]:
 
 
 def values(warehouse: Warehouse, slice_kind: str) -> Mapping[tuple[str, str, str], dict[str, Any]]:
-    """(run, metric, slice) -> row of metric_value."""
+    """Return (run, metric, slice) -> row of metric_value."""
     rows = warehouse.query("SELECT * FROM metric_value WHERE slice_kind = ?", [slice_kind]).to_dicts()
     return {(r["run_id"], r["metric"], r["slice"]): r for r in rows}
 
@@ -122,7 +122,7 @@ def test_papers_baseline_equals_its_rule_in_python(finished: Finished) -> None:
 
 
 def _paper_baseline(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Rows of the view for the set "tiny", with the paper's rule computed in Python."""
+    """Return rows of the view for the set "tiny", with the paper's rule computed in Python."""
     rows = []
     board = warehouse.query("FROM fmlama_paper_baseline WHERE dish_set = 'tiny' AND origin = 'ALL'")
     for row in board.to_dicts():

@@ -112,7 +112,7 @@ MULTITURN = {"chat_shots"}
 
 
 def write_tasks(folder: Path, names: list[str] | None = None) -> dict[str, Path]:
-    """Name -> the YAML file of each task, with the data beside it."""
+    """Write each task's YAML file with its data beside it; return name -> file."""
     for name, items in (("test", ITEMS), ("train", TRAINING)):
         text = "\n".join(json.dumps(item, ensure_ascii=False) for item in items)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
@@ -133,7 +133,7 @@ def write_tasks(folder: Path, names: list[str] | None = None) -> dict[str, Path]
 
 
 def run_both(peer: Any, name: str, folder: Path, completions: Any) -> tuple[dict[str, Any], Any, Any]:
-    """The harness's own output for a task, our study of it, and the answers read from these completions."""
+    """Return the harness's output for a task, our study of it, and the answers in these completions."""
     import lm_eval
     from lm_eval.tasks import TaskManager
 
@@ -151,7 +151,7 @@ def run_both(peer: Any, name: str, folder: Path, completions: Any) -> tuple[dict
 def numbers_of_both(
     theirs: dict[str, Any], study: Any, answers: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Metric -> the harness's value, and -> ours, of a study of one task."""
+    """Return metric -> the harness's value, and metric -> our value, for a study of one task."""
     (results,) = theirs["results"].values()
     values = {
         key.replace(",none", "").replace(",", "_"): value

@@ -76,7 +76,7 @@ class _Writer:
 
 
 def answered(engine: Any, peer: Any) -> Any:
-    """Completions that are computed on demand."""
+    """Return completions that are computed on demand."""
 
     def completions(request: Any) -> Any:
         own = engine if request.ability == "score" else _Writer(peer)

@@ -17,7 +17,7 @@ ENGINE = FakeEngine(EngineSpec(name="fake", kind="fake", model="fake"))
 
 
 def peer() -> Any:
-    """Our fake engine as a model of the harness; a rendered conversation is its JSON."""
+    """Return our fake engine as a model of the harness; conversations are rendered as JSON."""
     from lm_eval.api.model import LM
 
     class Peer(LM):

@@ -24,7 +24,7 @@ def study_of(tasks: list[Any], **more: Any) -> Any:
 
 
 def written(folder: Path, **fields: Any) -> Path:
-    """The plain task with other fields."""
+    """Return the plain task with other fields."""
     (file,) = write_tasks(folder, ["plain"]).values()
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | fields), encoding="utf-8")
     return file
@@ -148,7 +148,7 @@ def test_controls_leave_out_or_exchange_the_question() -> None:
     assert [[pair.continuation for pair in each.pairs] for each in (own, without, other)] == [options] * 3
 
 
-def test_null_models_by_hand() -> None:
+def test_hand_calculation_gives_null_models() -> None:
     study = study_of([FILES / "choice.yaml", FILES / "written.yaml"])
     nulls = read.nulls(study)
     by = {name: rows.mean_of(read.headline_of(study, values).values) for name, values in nulls.items()}

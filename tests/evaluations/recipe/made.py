@@ -19,12 +19,12 @@ Files = dict[str, bytes]
 
 
 def example(recipe: str) -> Files:
-    """The files of a shipped example."""
+    """Return the files of a shipped example."""
     return {path.name: path.read_bytes() for path in (EXAMPLES / recipe).iterdir()}
 
 
 def swap(old: str, new: str) -> Change:
-    """Replace a text, which has to be there, by another."""
+    """Return a change that replaces a text, and fails if the text is missing."""
 
     def change(text: str) -> str:
         assert old in text, old
@@ -39,7 +39,7 @@ def without(field: str) -> Change:
 
 
 def changed(recipe: str, changes: Mapping[str, Change | str | None]) -> Files:
-    """An example's files: each changed, replaced by a text, or removed (None)."""
+    """Return an example's files: each changed, replaced by a text, or removed (None)."""
     files = example(recipe)
     for name, change in changes.items():
         if change is None:
@@ -50,7 +50,7 @@ def changed(recipe: str, changes: Mapping[str, Change | str | None]) -> Files:
 
 
 def read_from(files: Files) -> Callable[[str], bytes]:
-    """A reader of files in memory."""
+    """Return a reader of files in memory."""
 
     def read(name: str) -> bytes:
         if name not in files:
@@ -61,12 +61,12 @@ def read_from(files: Files) -> Callable[[str], bytes]:
 
 
 def examined(files: Files) -> tuple[Evaluation[Any, Any, Any] | None, list[PackFault]]:
-    """The evaluation that a pack of these files defines, and its faults."""
+    """Return the evaluation that a pack of these files defines, and its faults."""
     return from_toml("made", read_from(files))
 
 
 def evaluation(recipe: str, fields: Sequence[Change] = (), items: str = "", **more: str) -> Any:
-    """The evaluation of an example with changes of its definition, other items and other files.
+    """Return the evaluation of an example with changes of its definition, other items and other files.
 
     Args:
         more: file, with _ for ., -> its text.

@@ -24,7 +24,7 @@ def prompt(text: str) -> Change:
 
 
 def slices(column: str) -> dict[str, Change]:
-    """The column region under another name, as a slice."""
+    """Return the column region under another name, as a slice."""
     return {ITEMS: swap("region", column), TOML: swap('"region"', f'"{column}"')}
 
 
@@ -215,7 +215,7 @@ def test_examples_have_no_faults(recipe: str) -> None:
         with pytest.raises(ValueError, match="--by letter"):  # the prompt has no options
             made.study(made.params.model_validate({"models": ["m"], "by": "letter"}), {}, {})
         params = validated(made.params, {"models": ["m"], "region": ["Mars"]})
-        with pytest.raises(ValueError, match="no item is of region Mars; known: Africa"):
+        with pytest.raises(ValueError, match="no item has region Mars; known: Africa"):
             made.study(params, {}, {})
 
 

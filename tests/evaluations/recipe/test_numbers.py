@@ -28,7 +28,7 @@ Answer = Callable[[Any], Any]
 
 
 def rows_of(made: Any, answer: Answer, shared: Answer | None = None, **params: Any) -> dict[Any, Metric]:
-    """(model, metric, slice kind, slice) -> row of one model m, whose requests ``answer`` answers."""
+    """Return (model, metric, slice kind, slice) -> row of one model m, whose requests ``answer`` answers."""
     study = made.study(made.params.model_validate({"models": ["m"], **params}), {}, ENGINES)
     common = made.shared.read(study, shared or answer) if made.shared else None
     read = made.read(study, answer, common)
@@ -39,7 +39,7 @@ def rows_of(made: Any, answer: Answer, shared: Answer | None = None, **params: A
 def check(
     row: Metric, values: list[float], clusters: list[str], bounds: tuple[float, float] = (0, 1)
 ) -> None:
-    """The mean of the values that are numbers, with its interval over clusters."""
+    """Check that a row has the mean of the values that are numbers, with its interval over clusters."""
     points, names = np.array(values, dtype=float), np.array(clusters)
     known = ~np.isnan(points)
     assert row.value == pytest.approx(points[known].mean())
@@ -73,7 +73,7 @@ def scorer(of: Mapping[str, int], missing: frozenset[str] = frozenset()) -> Answ
     return answer
 
 
-def test_choice_rows_and_controls_by_hand() -> None:
+def test_hand_calculation_gives_choice_rows_and_controls() -> None:
     made = evaluation("choice", [TWO], CHOICE)
     picks = {"Q0?": 0, "Q1?": 1, "Q2?": 0, "Q3?": -1, "Q4?": 1, "Q5?": 0}  # a tie goes to the first
     rows = rows_of(made, scorer(picks))
@@ -100,7 +100,7 @@ def test_null_value_follows_the_definition(null: str, value: float) -> None:
     assert rows_of(made, scorer({}))["m", "accuracy", "overall", "all"].null_value == pytest.approx(value)
 
 
-def test_direction_bounds_and_missing_scores_by_hand() -> None:
+def test_hand_calculation_gives_direction_bounds_and_missing_scores() -> None:
     made = evaluation("choice", [TWO, swap("[metric]", '[metric]\ndirection = "lower"')], CHOICE)
     rows = rows_of(made, scorer({f"Q{i}?": 1 for i in range(6)}))
     # Lower is better: the best null is the least, and gains change sign.
@@ -168,11 +168,11 @@ SHORT = "item,country,region,language,question,accepted,counts\n" + "".join(
 )
 
 
-def test_short_answer_rows_and_controls_by_hand() -> None:
+def test_hand_calculation_gives_short_answer_rows_and_controls() -> None:
     made = evaluation("short_answer", [swap("match =", 'weights = "counts"\nmatch =')], SHORT)
     texts = {"Q0?": "It is w0.", "Q1?": "the SAME!", "Q2?": "no", "Q3?": "w4", "Q4?": "w4", "Q5?": "w5"}
     rows = rows_of(made, writer(lambda question: texts[question.split()[0]], cut="Q5"))
-    own = [1.0, 2 / 3, 0, 0, 1, 0]  # what was cut off is wrong
+    own = [1.0, 2 / 3, 0, 0, 1, 0]  # a text that was cut off is wrong
     check(rows["m", "accuracy", "overall", "all"], own, [f"c{i}" for i in range(6)])
     assert rows["m", "coverage", "overall", "all"].value == pytest.approx(5 / 6)
     assert sum(row.value or 0 for key, row in rows.items() if key[1] == "unanswered") == pytest.approx(1 / 6)
@@ -190,7 +190,7 @@ def test_short_answer_rows_and_controls_by_hand() -> None:
 
 
 def judge(of: Callable[[str], str | None]) -> Answer:
-    """A model that repeats the question, and a judge with the verdict YES, NO or none."""
+    """Return a model that repeats the question, and a judge with the verdict YES, NO or none."""
 
     def answer(request: Any) -> Any:
         if request.role != "judge":
@@ -206,7 +206,7 @@ def judge(of: Callable[[str], str | None]) -> Answer:
     return answer
 
 
-def test_judged_rows_and_nulls_by_hand() -> None:
+def test_hand_calculation_gives_judged_rows_and_nulls() -> None:
     made = evaluation("judged")
     fair = judge(lambda question: "YES" if question.count("hat") else "NO")
     rows = rows_of(made, fair, judges=["j"])
@@ -224,7 +224,7 @@ def test_judged_rows_and_nulls_by_hand() -> None:
     assert always["m", "judge_empty_refused", "judge", "j"].value == 0
 
 
-def test_preference_rows_by_hand() -> None:
+def test_hand_calculation_gives_preference_rows() -> None:
     made = evaluation("preference")
     rng = np.random.default_rng(0)
     drawn: dict[str, Any] = {}

@@ -28,7 +28,7 @@ LISTS = {
     "numbers": {"1": "", "2": "", "3": "", "4": "", "5": "", "6": ""},  # names no country
     "dishes": {"benachin": "GM", "pizza": "IT US", "ratatouille": "FR", "sushi": "JP", "burger": "US"},
     "faiths": {"Christianity": "FR IT US", "Islam": "GM", "Shinto": "JP"},
-    "coins": {"dalasi": "GM", "euro": "FR IT", "US dollar": "US"},  # none of Japan
+    "coins": {"dalasi": "GM", "euro": "FR IT", "US dollar": "US"},  # no item of Japan
 }
 
 

@@ -17,31 +17,31 @@ REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 
 @cache
 def table(name: str) -> list[dict[str, str]]:
-    """Rows of a reference table."""
+    """Return rows of a reference table."""
     with (REFERENCE / f"{name}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def of_lists(lists: Iterable[str]) -> FloatArray:
-    """Countries x items: 1 where the country has the item. lists: of each item, codes joined by |."""
+    """Return countries x items: 1 where the country has the item. lists: of each item, codes joined by |."""
     columns = [set(countries.split("|")) for countries in lists if countries]
     names = sorted(set().union(*columns))
     return np.array([[name in column for column in columns] for name in names], dtype=np.float64)
 
 
 def countries_x_items(domain: str) -> FloatArray:
-    """Countries x items of a domain; a list that names no country is the same for all."""
+    """Return countries x items of a domain; a list without countries is the same for all countries."""
     (of_domain,) = {row["item_list"] for row in table("domain") if row["domain"] == domain}
     lists = [row["countries"] for row in table(f"item_list/{of_domain}")]
     return of_lists(lists) if any(lists) else np.ones((len(table("country")), 1))
 
 
 def most_have_their_own(rows: FloatArray) -> bool:
-    """Whether there are more patterns than half the countries: what the survey calls many."""
+    """Return whether there are more patterns than half the countries, which the survey calls many."""
     return effective_rank(eigenvalues(rows)) > len(rows) / 2
 
 
 @cache
 def are_many(domain: str) -> bool:
-    """Whether a domain has many patterns, by its reference list."""
+    """Return whether a domain has many patterns, by its reference list."""
     return most_have_their_own(countries_x_items(domain))

@@ -86,7 +86,7 @@ def test_stored_rows_keep_their_medians_when_another_model_runs(warehouse: Wareh
     assert numbers(warehouse, "a", "b").equals(first)
     cohort = warehouse.query("SELECT model FROM cohort JOIN run USING (run_id) ORDER BY model")
     assert cohort["model"].to_list() == ["a", "b"]
-    # Under another name there is another cohort, and so another configuration.
+    # Another cohort name means another cohort, and so another configuration.
     other = evaluate(EVALUATION, params("a", "b", "c", cohort="with c"))
     assert other != config
     assert warehouse.query("SELECT DISTINCT cohort FROM cohort").height == 2

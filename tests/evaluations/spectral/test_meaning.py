@@ -26,7 +26,7 @@ STRUCTURES: Mapping[str, FloatArray] = {
 
 
 def category(rows: FloatArray) -> str:
-    """The category by what its letters mean, without other domains to take a median of.
+    """Return the category by the meaning of its letters, without the median over other domains.
 
     First letter H: more patterns than half the countries. Second letter H: one pattern that most share.
     """
@@ -37,7 +37,7 @@ def test_each_structure_of_the_paper_has_its_category() -> None:
     spectra = [eigenvalues(rows) for rows in STRUCTURES.values()]
     er = np.array([effective_rank(values) for values in spectra])
     sr = np.array([spectral_gap_ratio(values) for values in spectra])
-    # By hand: 3 equal groups are 3 patterns, of which none leads. With a core every cosine is 1/2, so lambda
+    # By hand: 3 equal groups are 3 patterns of equal size. With a core every cosine is 1/2, so lambda
     # is 1/2 + N/2 once and 1/2 else.
     assert dict(zip(STRUCTURES, er, strict=True))["LL"] == pytest.approx(3)
     assert dict(zip(STRUCTURES, sr, strict=True)) == pytest.approx(

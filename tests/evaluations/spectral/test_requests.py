@@ -163,7 +163,7 @@ def test_config_hash_changes_with_the_countries_of_an_item(
     study = make_study()
     changed = build_study(study.params, country_rows, question_rows, other)
     assert changed.config_hash() != study.config_hash()
-    # Who has the item listed changes no answer.
+    # An item's countries do not affect its answers.
     assert [request_hash(changed, i) for i in range(4)] == [request_hash(study, i) for i in range(4)]
 
 
@@ -175,7 +175,7 @@ def test_request_hash_ignores_countries_models_and_scoring(make_study: MakeStudy
 
 
 def test_a_shorter_list_changes_the_request_hash(make_study: MakeStudy) -> None:
-    """Answers are stored by list: those of a part of the list are not taken for the whole."""
+    """Answers are stored by list, so answers over a part of the list do not count for the whole."""
     assert request_hash(make_study(max_items=2)) != request_hash(make_study())
     assert request_hash(make_study(max_items=100)) == request_hash(make_study())
 
@@ -200,7 +200,7 @@ def test_request_hash_changes_with_engine_occasion_wording_and_items(
 
 
 def test_request_hash_of_stored_answers_is_unchanged(make_study: MakeStudy) -> None:
-    """Answers that are stored are found by this hash."""
+    """Stored answers are found by this hash."""
     study = make_study()
     (first, *_) = study.questions
     wording = [first.prefix, first.template, study.lists["coins"].hash, "coins", "coins-1"]

@@ -57,7 +57,7 @@ def random_answers(study: SpectralStudy, q: SpectralQuestion, seed: int) -> Ques
 # --- categories by hand
 
 
-def test_macro_f1_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_hand_calculation_gives_macro_f1(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     rows = rows_of(study, {"a": make_score(study, A)})
     assert categories(rows) == {"numbers-1": "LH", "coins-1": "HL", "foods-1": "HL", "faiths-1": "LH"}
@@ -91,7 +91,7 @@ def test_null_models_use_the_medians_of_real_models(make_study: MakeStudy, make_
     everyone = own | {"null:b": make_score(study, B)}
     split = splits(everyone, against=own)
     assert categories(model_rows(study, everyone["a"], split["a"])) == categories(rows_of(study, own))
-    # ER 4.2 and more is above 2, SR 1.4 and less is not.
+    # ER is at least 4.2, above the median 2; SR is at most 1.4, below it.
     assert set(categories(model_rows(study, everyone["null:b"], split["null:b"])).values()) == {"HL"}
 
 
@@ -109,7 +109,7 @@ def test_each_half_sample_is_split_at_its_own_medians(
     monkeypatch.setattr(rows_module, "MIN_COUNTRIES", 5)
     study = make_study(domains=["numbers", "coins"])
     score = make_score(study, A)
-    # In half of the half-samples the two questions have changed places.
+    # In half of the half-samples the two questions swap places.
     score.questions["numbers-1"].er_halves[:10] = 4.0
     score.questions["coins-1"].er_halves[:10] = 1.0
     rows = rows_of(study, {"a": score})
@@ -122,7 +122,7 @@ def test_each_half_sample_is_split_at_its_own_medians(
 # --- ranks and correlation by hand
 
 
-def test_rank_agreement_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_hand_calculation_gives_rank_agreement(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     rows = rows_of(study, {"a": make_score(study, A)})
     # By descending SR: numbers 1, faiths 2, coins 3, foods 4; people: numbers 1, foods 2, faiths 3, coins 4.
@@ -151,7 +151,7 @@ def test_rank_agreement_averages_the_scored_phrasings(make_study: MakeStudy, mak
 # --- reference mass and competence
 
 
-def test_reference_mass_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_reference_mass(make_study: MakeStudy) -> None:
     study = make_study(domains=["coins", "numbers"], countries=["FR", "GM", "JP"])
 
     # Items: US dollar, dalasi, euro. France 0.8 on the euro, Gambia 0.2 on the dalasi, Japan has none listed.

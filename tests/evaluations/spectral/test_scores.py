@@ -63,7 +63,7 @@ def test_distribution_normalised_per_token_and_per_byte() -> None:
 # --- ER and SR
 
 
-def test_er_and_sr_by_hand() -> None:
+def test_hand_calculation_gives_er_and_sr() -> None:
     # H = [[3/7, 4/7], [4/7, 3/7]]: the cosine is (3*4 + 4*3) / (5*5) = 0.96, the eigenvalues 1.96 and 0.04,
     # their shares 0.98 and 0.02.
     score = score_model(study_of(TWO), lambda q: answers(np.log([[3, 4], [4, 3]])))
@@ -71,7 +71,7 @@ def test_er_and_sr_by_hand() -> None:
     assert q.sr == pytest.approx(1.96 / 0.04)
     assert q.er == pytest.approx(math.exp(-(0.98 * math.log(0.98) + 0.02 * math.log(0.02))))
     np.testing.assert_allclose(q.similarity, [[1, 0.96], [0.96, 1]])
-    # Of two countries nothing can be left out.
+    # With two countries none can be left out.
     assert len(q.er_halves) == len(q.sr_left_out) == 0
 
 
@@ -157,7 +157,7 @@ def test_list_lookup_is_uniform_where_the_list_names_no_country(make_study: Make
 
 
 @pytest.mark.parametrize("row", [[math.nan, 0.0], [-math.inf, -math.inf], [math.inf, 0.0]])
-def test_rows_that_are_no_distribution_leave_the_question_unscored(row: list[float]) -> None:
+def test_rows_that_are_not_distributions_leave_the_question_unscored(row: list[float]) -> None:
     score = score_model(study_of(TWO), lambda q: answers([[0.0, 0.0], row]))
     assert score.questions == {}
     assert score.unscored == {"q-1": "NaN or no finite log-probability for 1 countries, the first Bb"}

@@ -62,7 +62,7 @@ SCORES: Scores = {
 
 
 def tables() -> Tables:
-    """Rows of the warehouse's tables."""
+    """Return rows of the warehouse's tables."""
     return {
         "scenario": [
             {"scenario": name, "framework": "hofstede", "dimension": dimension, "category": category}
@@ -109,14 +109,14 @@ def make_study() -> MakeStudy:
 
 
 def embedded(texts: Sequence[str]) -> Embedded:
-    """Vectors of texts by the scores in them; zeros for "at nowhere"; a text with "long" is truncated."""
+    """Return texts' vectors by the scores in them, zeros for "at nowhere"; "long" texts are truncated."""
     vectors = np.array([vector(text) for text in texts], dtype=np.float32).reshape(-1, 2 * len(AXES))
     n_tokens = np.array([len(text.split()) for text in texts], dtype=np.int64)
     return Embedded(vectors, n_tokens, np.array(["long" in text for text in texts], dtype=np.bool_))
 
 
 def vector(text: str) -> NDArray[np.float64]:
-    """See the head of this file."""
+    """Return the vector of a text with scores; the head of this file defines it."""
     for axis, name in enumerate(AXES):
         for side, pole in enumerate(("high", "low")):
             if text == f"{pole} {name}":
@@ -130,7 +130,7 @@ def vector(text: str) -> NDArray[np.float64]:
 
 
 def space_of(study: WorldwiseStudy) -> Space:
-    """The dimensions and scenarios of a study as vectors."""
+    """Return the dimensions and scenarios of a study as vectors."""
     return build_space(study, embedded(fixed_texts(study)))
 
 
@@ -139,13 +139,13 @@ def completion(
     decision: str = "A",
     values: Sequence[str] = ("Family Harmony", "Future Planning", "Achievement & Success"),
 ) -> Completion:
-    """A JSON answer that used 100 and 20 tokens."""
+    """Return a JSON answer that used 100 and 20 tokens."""
     fields = {"decision": decision} | {f"value_{i + 1}": v for i, v in enumerate(values)}
     return Completion(json.dumps(fields | {"explanation": explanation}), "stop", 100, 20)
 
 
 def placed_at(study: WorldwiseStudy, scores: Scores = SCORES, **about: Any) -> dict[Key, Completion]:
-    """Answers with these scores on their primary dimension, 0 on the other and 0.5 on achievement."""
+    """Return answers with these scores on their primary dimension, 0 on the other, 0.5 on achievement."""
     completed = {}
     dimensions = {s.scenario: s.dimension for s in study.content.scenarios}
     for sample in study.samples:
@@ -158,7 +158,7 @@ def placed_at(study: WorldwiseStudy, scores: Scores = SCORES, **about: Any) -> d
 
 
 def scored(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> WorldwiseScores:
-    """The scores of these completions."""
+    """Return the scores of these completions."""
     readings = read_completions(study, completed)
     vectors = embedded(answer_texts(study, readings))
     return score_answers(study, completed, readings, vectors, space_of(study))

@@ -41,7 +41,7 @@ def rows(study: WorldwiseStudy) -> list[Metric]:
 # --- alignment
 
 
-def test_alignment_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_alignment(rows: list[Metric]) -> None:
     overall = one(rows, "alignment")
     assert (overall.value, overall.n_scored, overall.n_unscored) == (pytest.approx(109 / 12), 12, 0)
     expected = {
@@ -57,7 +57,7 @@ def test_alignment_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "alignment_sd", "i2").value == pytest.approx(sqrt((281 - 29**2 / 3) / 2))
 
 
-def test_nulls_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_nulls(rows: list[Metric]) -> None:
     """Mean |target - score| of each null over the 12 answers, scenario by scenario."""
     distances = {
         # IN 0 0 1.5 1.5, JP 1 1 0.5 0.5, MX 1 1 0.5 0.5
@@ -79,7 +79,7 @@ def test_nulls_by_hand(rows: list[Metric]) -> None:
     assert set(distances) == set(NULLS)
 
 
-def test_gain_over_the_best_null_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_gain_over_the_best_null(rows: list[Metric]) -> None:
     # The global mean is best: 8.75 for IN and JP, 7.5 for MX.
     assert one(rows, "alignment").null_value == pytest.approx(25 / 3)
     assert one(rows, "alignment", "MX").null_value == pytest.approx(7.5)
@@ -131,7 +131,7 @@ def test_first_of_equal_nulls_is_the_best() -> None:
 
 
 def test_shuffled_null_is_the_mean_over_all_derangements(make_study: MakeStudy) -> None:
-    """A second implementation: every permutation of the personas that leaves none in its place."""
+    """The second implementation goes through every permutation of the personas without a fixed point."""
     derangements = [p for p in itertools.permutations(range(3)) if all(i != x for i, x in enumerate(p))]
     assert len(derangements) == 2
     study = make_study()
@@ -145,7 +145,7 @@ def test_shuffled_null_is_the_mean_over_all_derangements(make_study: MakeStudy) 
 # --- errors against the targets
 
 
-def test_errors_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_errors(rows: list[Metric]) -> None:
     # Sizes: 4 of 0, 7 of 0.4, 1 of 1.6.
     mae = one(rows, "hofstede_mae")
     assert mae.value == pytest.approx(4.4 / 12)
@@ -168,14 +168,14 @@ def test_errors_by_hand(rows: list[Metric]) -> None:
     assert slices == {"overall", "culture", "dimension"}
 
 
-def test_accuracy_bands_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_accuracy_bands(rows: list[Metric]) -> None:
     own = [one(rows, f"accuracy_{b}").value for b in ("excellent", "good", "acceptable", "poor")]
     assert own == pytest.approx([11 / 12, 0, 0, 1 / 12])
     nothing = [one(rows, f"accuracy_{b}").null_value for b in ("excellent", "good", "acceptable", "poor")]
     assert nothing == pytest.approx([2 / 12, 4 / 12, 4 / 12, 2 / 12])
 
 
-def test_baseline_distance_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_baseline_distance(rows: list[Metric]) -> None:
     # 0.5 0 0.5 1 against 0 0 1.5 1.5: 0.25 + 0 + 1 + 0.25.
     row = one(rows, "baseline_distance", "IN")
     assert row.value == pytest.approx(sqrt(1.5 / 4))
@@ -189,7 +189,7 @@ def test_baseline_distance_by_hand(rows: list[Metric]) -> None:
 # --- the nulls as runs of their own
 
 
-def test_null_models_by_hand(study: WorldwiseStudy) -> None:
+def test_hand_calculation_gives_null_models(study: WorldwiseStudy) -> None:
     space = space_of(study)
     by_null = {name: null_rows(study, space, placed) for name, placed in null_models(study, space).items()}
     for rows in by_null.values():
@@ -216,7 +216,7 @@ PUBLISHED = {
 
 
 def published_tables() -> Tables:
-    """The profiles of WorldWiseAI 2024, one scenario per dimension."""
+    """Return the profiles of WorldWiseAI 2024, one scenario per dimension."""
     axes = ("IDV", "PDI", "MAS", "UAI", "LTO", "IVR")
     rows = tables()
     rows["culture_profile"] = [
@@ -239,7 +239,7 @@ def published_tables() -> Tables:
     return rows
 
 
-def test_zero_null_on_published_profiles_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_zero_null_on_published_profiles(make_study: MakeStudy) -> None:
     study = make_study(published_tables(), targets="published")
     space = space_of(study)
     rows = null_rows(study, space, null_models(study, space)["null:zero"])

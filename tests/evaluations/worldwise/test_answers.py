@@ -23,7 +23,7 @@ TOP = ("Family Harmony", "Loyalty", "Future Planning")
 
 
 def as_json(**fields: Any) -> str:
-    """A whole answer, with the fields given in their place."""
+    """Return a whole answer, with the fields given in their place."""
     values = {f"value_{i + 1}": value for i, value in enumerate(TOP)}
     return json.dumps({"decision": "A", **values, "explanation": "Kin come first."} | fields)
 

@@ -17,7 +17,7 @@ from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored
 ALIGNMENT = {"IN": [9, 10, 9, 9], "JP": [9, 9, 10, 9], "MX": [9, 10, 6, 10]}  # see test_alignment_rows
 
 
-def test_independent_tests_of_cultures_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_independent_tests_of_cultures(make_study: MakeStudy) -> None:
     study = make_study(reproduce=True)
     rows = culture_rows(study, scored(study, placed_at(study)))
     check(rows)
@@ -38,7 +38,7 @@ def test_independent_tests_of_cultures_by_hand(make_study: MakeStudy) -> None:
     assert row.ci_low is None  # four scenarios are too few
 
 
-def test_paired_tests_of_cultures_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_paired_tests_of_cultures(make_study: MakeStudy) -> None:
     study = make_study()
     rows = culture_rows(study, scored(study, placed_at(study)))
     check(rows)
@@ -69,12 +69,12 @@ def test_one_culture_has_no_comparison(make_study: MakeStudy) -> None:
 
 
 def cube(*cultures: list[float]) -> FloatArray:
-    """[baseline and cultures, scenarios, 1]"""
+    """Return scores [baseline and cultures, scenarios, 1]"""
     scenarios = len(cultures[0])
     return np.array([[np.nan] * scenarios, *cultures])[:, :, None]
 
 
-def test_variance_components_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_variance_components(make_study: MakeStudy) -> None:
     # 5, 4 scenarios (+-1 twice), 3 personas (0.6, 0, -0.6) and 2 models (+-0.2), nothing else. An effect's
     # variance is that of its levels with ddof 1: 4/3, 0.36 and 0.08.
     study = make_study()
@@ -97,7 +97,7 @@ def test_variance_components_by_hand(make_study: MakeStudy) -> None:
     assert one(by_model["b"], "model_difference", "a").value == pytest.approx(-0.4)
 
 
-def test_comparison_of_models_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_comparison_of_models(make_study: MakeStudy) -> None:
     study = make_study(cultures=["IN"], reproduce=True)
     values = {"a": [9.0, 8, 7, 6], "b": [6.0, 6, 5, 7], "c": [6.0, 6, 5, np.nan]}
     by_model = cross_model_rows(study, {name: cube(v) for name, v in values.items()})

@@ -55,7 +55,7 @@ def study(make_study: MakeStudy) -> WorldwiseStudy:
 
 
 def answers(study: WorldwiseStudy, scores: Scores | None = None, without: str = "") -> WorldwiseAnswers:
-    """A model's answers, read as the loop reads them."""
+    """Return a model's answers, read as the loop reads them."""
     completed = placed_at(study, scores) if scores else placed_at(study)
     some = {key: value for key, value in completed.items() if key[0] != without}
     answers: WorldwiseAnswers = EVALUATION.read(study, Stored(study, some), space_of(study))
@@ -126,7 +126,7 @@ def cohort(
     return Cohort(models, against, {name: Engine(name, "fake", name, name) for name in models | against})
 
 
-def test_new_models_are_compared_with_the_cohort_and_alone_have_rows(study: WorldwiseStudy) -> None:
+def test_only_new_models_get_rows_and_are_compared_with_the_cohort(study: WorldwiseStudy) -> None:
     a, b, c = answers(study), answers(study, FLAT), answers(study, without="IN")
     first = EVALUATION.rows(study, cohort({"a": a, "b": b}, {"a": a, "b": b}), space_of(study))
     assert set(first.metrics) == {"a", "b", "null:zero", "null:global-mean", "null:scenario-text"}
@@ -138,7 +138,7 @@ def test_new_models_are_compared_with_the_cohort_and_alone_have_rows(study: Worl
     assert set(later.details) == {"c"}
     pairs = {r.slice: r for r in later.metrics["c"] if r.metric == "model_difference"}
     assert set(pairs) == {"a", "b"}
-    # A later model has the rows of a joint run.
+    # A model run later gets the same rows as in a joint run.
     models = {"a": a, "b": b, "c": c}
     together = EVALUATION.rows(study, cohort(models, models), space_of(study))
     assert later.metrics["c"] == together.metrics["c"]

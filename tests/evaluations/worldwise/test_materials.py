@@ -19,7 +19,7 @@ NAMES = ["scenario", "exemplar", "guiding_value", "country", "culture_profile", 
 
 
 def shipped() -> Tables:
-    """Rows of the reference files."""
+    """Return rows of the reference files."""
     rows: Tables = {}
     for table in NAMES:
         with (REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as text:
@@ -93,7 +93,7 @@ def test_persona_is_in_the_cultures_own_language(make_study: MakeStudy) -> None:
 
 
 def published(scores: dict[str, float]) -> Tables:
-    """The tables with published scores 0 to 100, the same on both dimensions."""
+    """Return the tables with published scores 0 to 100, the same on both dimensions."""
     rows = tables()
     rows["culture_profile"] = [
         {"profile": "hofstede_published", "country": code, "framework": "hofstede"}
@@ -118,7 +118,7 @@ def test_published_scores_become_linear_or_bucketed_targets(make_study: MakeStud
     [
         (None, {"targets": "by_hnd"}, "by_hand"),
         (None, {"cultures": ["Jpan"]}, "Japan"),
-        (None, {"persona_language": "own"}, "names in their languages"),
+        (None, {"persona_language": "own"}, "names in their own languages"),
         (lambda r: r["culture_profile"][0].update(score=-3), {}, "neither on 0..100 nor on -2..\\+2"),
         (lambda r: r["culture_profile"][0].update(country="XX"), {}, "XX: not in table country"),
         (lambda r: r["culture_profile"][0].update(framework="schwartz"), {}, "hofstede, schwartz"),

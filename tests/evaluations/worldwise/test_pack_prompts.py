@@ -101,7 +101,7 @@ def test_unreadable_answer_is_unscored_or_zero_by_parameter(make_study: MakeStud
 
 
 def test_program_rule_counts_phrases_in_the_whole_response(make_study: MakeStudy) -> None:
-    """The responses' JSON holds the word "decision", which no explanation does."""
+    """The word "decision" occurs in the responses' JSON but in no explanation."""
     rows = {**tables(), "stereotype": [{"phrase": "decision"}]}
     scores = {}
     for rule in ("substring", "program"):

@@ -32,7 +32,7 @@ from tests.evaluations.worldwise.conftest import (
 )
 
 
-def test_projection_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_projection(make_study: MakeStudy) -> None:
     study = make_study()
     rows = list(projection_rows(study, space_of(study), scored(study, placed_at(study))))
     check(rows)
@@ -53,7 +53,7 @@ def test_projection_by_hand(make_study: MakeStudy) -> None:
 
 
 def nine_scenarios() -> Tables:
-    """The rows of ``tables`` with nine scenarios of one dimension."""
+    """Return the rows of ``tables`` with nine scenarios of one dimension."""
     rows = tables()
     first = rows["scenario"][0]
     rows["scenario"] = [first | {"scenario": f"i{n}", "text": f"What should i{n} do?"} for n in range(9)]
@@ -61,7 +61,7 @@ def nine_scenarios() -> Tables:
 
 
 def explained(study: WorldwiseStudy, explain: Callable[[str, int, random.Random], str]) -> WorldwiseScores:
-    """Answers whose explanations depend on culture, scenario and chance."""
+    """Return answers whose explanations depend on culture, scenario and chance."""
     answers = {}
     for sample in study.samples:
         culture, scenario, _ = sample.key
@@ -142,7 +142,7 @@ def test_culture_with_few_answers_is_left_out_of_recognition(make_study: MakeStu
 # --- listed phrases, where they are counted
 
 
-def test_stereotypes_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_stereotypes(make_study: MakeStudy) -> None:
     study = make_study(stereotype_rule="words")
     completed = placed_at(study)
     assert list(stereotype_rows(make_study(), scored(study, completed))) == []
@@ -162,7 +162,7 @@ def test_stereotypes_by_hand(make_study: MakeStudy) -> None:
         assert one(found, "stereotype_score", "IN").value == score
 
 
-def test_counts_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_counts(make_study: MakeStudy) -> None:
     study = make_study()
     completed = placed_at(study)
     completed["IN", "i1", 0] = Completion("no JSON", "stop", 100, 20)

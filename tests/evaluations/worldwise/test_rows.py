@@ -39,7 +39,7 @@ def rows_of(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> list[
 
 
 def any_answers(study: WorldwiseStudy) -> dict[Key, Completion]:
-    """Answers that depend on the sample and on nothing else."""
+    """Return answers that depend only on the sample."""
     made = {}
     for sample in study.samples:
         draw = random.Random(repr(sample.key))
@@ -67,7 +67,7 @@ def test_one_culture_has_no_shuffled_null_and_one_answer_no_spread(make_study: M
     study = make_study(cultures=["Japan"])
     rows = rows_of(study, placed_at(study))
     assert one(rows, "alignment", "shuffled").unscored_reason == "shuffling personas needs two cultures"
-    # Its mean target is its target.
+    # With one culture, the mean target is its target.
     assert one(rows, "alignment", "global_mean").value == 10.0
     assert one(rows, "alignment_gain").value == pytest.approx(9.25 - 10)
     single = make_study(cultures=["Japan"], scenarios_per_dimension=1)
@@ -115,8 +115,8 @@ def test_missing_baseline_leaves_alignment_scored(make_study: MakeStudy) -> None
     assert one(rows, "projection", "baseline:individualism").unscored_reason == NO_ANSWER
 
 
-def test_gain_is_computed_where_answer_and_null_are_scored(make_study: MakeStudy) -> None:
-    """The best null is the unprompted answer, of which one is missing."""
+def test_gain_is_computed_if_answer_and_null_are_scored(make_study: MakeStudy) -> None:
+    """The best null is the unprompted answer, and one unprompted answer is missing."""
     study = make_study()
     on_target = dict(zip(("i1", "i2", "p1", "p2"), study.content.targets[1], strict=True))  # IN's
     completed = {}

@@ -19,7 +19,7 @@ from tasks.loop.replies import NO_ANSWER
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, embedded, placed_at, scored, space_of
 
 
-def test_scores_of_answers_scenarios_and_repetitions_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_scores_of_answers_scenarios_and_repetitions(make_study: MakeStudy) -> None:
     study = make_study()
     answers = scored(study, placed_at(study))
     assert answers.scores.shape == (4, 4, 1, 3)
@@ -95,7 +95,7 @@ def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> 
 # --- single answers
 
 
-def test_answer_rows_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_answer_rows(make_study: MakeStudy) -> None:
     study = make_study()
     completed = placed_at(study)
     completed["IN", "i1", 0] = completion("A long one at (0.4, 0, 0)", "B", ["Group Loyalty"])

@@ -77,7 +77,7 @@ def test_shipped_files_are_valid_user_files(table: str) -> None:
         assert len(read_rows(path, table)) == len(list(csv.DictReader(text)))
 
 
-def test_study_of_user_files_alone(make_study: MakeStudy) -> None:
+def test_study_uses_only_the_users_files(make_study: MakeStudy) -> None:
     """The names of WorldWiseAI 2024."""
     files = {
         "scenario": f"{SCENARIOS}\nIND001,hofstede,IDV,Family & Relationships,t,x,y\n",

@@ -44,7 +44,7 @@ def rows(make_study: MakeStudy) -> list[Metric]:
     return made
 
 
-def test_value_shares_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_value_shares(rows: list[Metric]) -> None:
     row = one(rows, "value_share", "IN:achievement_success")
     assert row.value == pytest.approx(3 / 12)
     assert row.null_value == pytest.approx(4 / 12)
@@ -58,8 +58,8 @@ def test_value_shares_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "value_share", "JP:group_loyalty").value == 0.0
 
 
-def test_value_shift_by_hand(rows: list[Metric]) -> None:
-    # IN: (|3 - 4| + |1 - 0|)/12/2. Relabelled within i1 the two differing answers lie as far apart.
+def test_hand_calculation_gives_value_shift(rows: list[Metric]) -> None:
+    # IN: (|3 - 4| + |1 - 0|)/12/2. Exchanging the labels within i1 gives the same distance.
     row = one(rows, "value_shift", "IN")
     assert row.value == pytest.approx(1 / 12)
     assert row.null_value == pytest.approx(1 / 12)
@@ -101,7 +101,7 @@ def test_intervals_of_shares_and_shifts_are_over_scenarios(make_study: MakeStudy
     assert shift.ci_high == pytest.approx((jackknife_interval(2 / 24, left_out) or (0, 0))[1])
 
 
-def test_decision_shares_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_decision_shares(rows: list[Metric]) -> None:
     assert [one(rows, "decision_share", f"IN:{d}").value for d in ("A", "B", "Decline")] == [0.5, 0.25, 0.25]
     row = one(rows, "decision_share", "IN:A")
     assert row.null_value == 1.0

@@ -12,7 +12,7 @@ OPTIONS = "A. tea B. coffee C. cocoa D. water"
 
 
 def prepare(home: Path, files: Path) -> None:
-    """Two of three items ask for a number, one for a letter; all of one region are of one language."""
+    """Write items: two of three ask for a number, one for a letter; each region has one language."""
     rows = [
         {"language": ("en", "es")[place % 2], "region": region, "topic": topic}
         | {"scenario": f"It is day {n} in town {place}.", "explanation": f"Rule {n}."}

@@ -13,7 +13,7 @@ LABELS = ("yes", "no", "neutral")
 
 
 def prepare(home: Path, files: Path) -> None:
-    """Items that nobody could tell apart but by their numbers."""
+    """Write items that differ only in their numbers."""
     numbered = list(enumerate(COUNTRIES))
     write(files / "normad.json", [
         {"country": country, "story": f"Story {n} of a guest in {country}.", "gold_label": LABELS[n % 3]}
@@ -46,7 +46,7 @@ def prepare(home: Path, files: Path) -> None:
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """A JSON file of these rows."""
+    """Write a JSON file of these rows."""
     path.write_text(json.dumps(rows))
 
 

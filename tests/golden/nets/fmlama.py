@@ -26,7 +26,7 @@ ORIGINS = {"Italy": "意大利", "Japan": "日本", "Mexico": "墨西哥"}
 
 
 def prepare(home: Path, files: Path) -> None:
-    """A dish set, and for each ingredient a vector; one, salt, has none."""
+    """Write a dish set, and a vector for each ingredient except salt."""
     rows: list[dict[str, Any]] = [
         {"url": f"golden/{n}", "language": language, "name": name, "origin": origin, "image": None}
         | {"origin_name": origin_name, "ingredients": ingredients.split(), "materials": []}

@@ -1,4 +1,4 @@
-"""Six countries, three domains whose lists are settled, all wordings: 18 requests."""
+"""Six countries, three domains with fixed lists, all wordings: 18 requests."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ CULTURES = ("IN", "JP", "US")
 
 
 def prepare(home: Path, files: Path) -> None:
-    """Scenarios, exemplars and targets, and a vector for each word of theirs and some of the answers'."""
+    """Write scenarios, exemplars and targets, and vectors for their words and some words of answers."""
     scenarios = [
         {"scenario": f"golden-{dimension}-{n}", "framework": "hofstede", "dimension": dimension}
         | {"category": CATEGORIES[(row + n) % 3], "text": f"It is day {n} and the {word} is near."}

@@ -57,13 +57,18 @@ def test_dropped_rows_and_ingredients_are_counted() -> None:
     }
     frame, dropped = parse(files)
     assert dropped == {
-        "empty_ingredient": 3,  # of Q4 and Q5
+        "empty_ingredient": 3,  # ingredients of Q4 and Q5
         "no_ingredient": 2,
         "no_name": 1,
         "repeated_dish": 2,  # within a file and in another
         "repeated_ingredient": 2,
     }
-    assert frame["name"].to_list() == ["肉汁奶酪薯条", "poutine", "肉汁奶酪薯条"]  # by url and language
+    # Sorted by url and language.
+    assert frame["name"].to_list() == [
+        "肉汁奶酪薯条",
+        "poutine",
+        "肉汁奶酪薯条",
+    ]
     assert frame["ingredients"].to_list()[0] == ["salt", "rice"]
 
 

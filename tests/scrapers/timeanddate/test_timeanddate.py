@@ -17,7 +17,7 @@ US = page("timeanddate_us.html", f"{INDEX_URL}us/2026")
 JAPAN = page("timeanddate_japan.html", f"{INDEX_URL}japan/2026")
 
 
-def test_links_are_those_to_known_countries() -> None:
+def test_only_links_to_known_countries_are_returned() -> None:
     assert country_links(INDEX, COUNTRIES) == {"us": "US", "japan": "JP", "south-korea": "KR"}
 
 
@@ -28,7 +28,7 @@ def test_holiday_of_several_countries_is_one_item() -> None:
             ListItem("Independence Day", countries=("US",)),
             ListItem("Labor Day", aliases=("Labour Day",), countries=("US",)),
             ListItem("New Year's Day", countries=("JP", "US")),
-            ListItem("Vernal Equinox Day", countries=("JP",)),  # a national holiday there, and no season
+            ListItem("Vernal Equinox Day", countries=("JP",)),  # a national holiday in Japan, not a season
         ),
         {"clock_change": 1, "empty_name": 1, "season": 2, "spanning_row": 2, "working_day": 1},
     )

@@ -67,7 +67,7 @@ class Asked(BaseHTTPRequestHandler):
         self.reply(200, RESULT)
 
     def reply(self, status: int, body: bytes, /, **headers: str) -> None:
-        """A whole answer; ``Retry_After="1"`` becomes the header Retry-After."""
+        """Send a whole answer; ``Retry_After="1"`` becomes the header Retry-After."""
         self.send_response(status)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         defaults = {"Content-Type": "application/sparql-results+json", "Content-Length": str(len(body))}

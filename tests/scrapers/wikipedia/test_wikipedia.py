@@ -72,7 +72,7 @@ def test_currency_needs_a_name_but_no_code() -> None:
     )
 
 
-def test_repeated_header_is_no_currency() -> None:
+def test_repeated_header_is_not_a_currency() -> None:
     result = parsed_currencies("repeated_header")
     assert [item.item for item in result.items] == ["Brazilian real", "Peruvian sol"]
     assert result.dropped == {"repeated_header": 1}

@@ -29,7 +29,7 @@ class AnswerGroup(NamedTuple):
     """Answers that mean the same.
 
     Attributes:
-        local, english: as annotators wrote and translated them. votes: number of annotators.
+        local, english: answers as annotators wrote them, and their translations. votes: number of annotators.
     """
 
     local: tuple[str, ...]
@@ -66,8 +66,8 @@ def scores(
 
 
 def is_in(accepted: str, answer: str, lemmas: Lemmas) -> bool:
-    """Return whether an accepted answer stands in an answer: its letters, with - for spaces or the other way
-    round, or all of its lemmas, in any order. One without letters or digits stands in every answer."""
+    """Return whether an answer contains an accepted answer: its letters, with - and spaces exchangeable, or
+    all of its lemmas, in any order. Every answer contains an accepted answer without letters or digits."""
     if any(form in answer for form in (accepted, accepted.replace("-", " "), accepted.replace(" ", "-"))):
         return True
     return _folded(accepted, lemmas) <= _folded(answer, lemmas)
@@ -81,5 +81,5 @@ def _folded(text: str, lemmas: Lemmas) -> frozenset[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text without punctuation around them, in place of lemmas."""
+    """Return the words of a text without punctuation around them; used instead of lemmas."""
     return [word for each in text.split() if (word := each.strip(punctuation))]

@@ -1,9 +1,8 @@
 """The lemmatisers of BLEnD's published evaluation that are Python packages. None is installed with this
 program.
 
-Of the others, Amharic and Spanish need Spark NLP, Greek a model of CLTK, Azerbaijani and Sundanese
-repositories that are no packages. A request for lemmas names the package to install, or says that there is
-none.
+Five languages have no lemmatiser here: Amharic and Spanish need Spark NLP, Greek a model of CLTK, Azerbaijani
+and Sundanese unpackaged repositories. The error names the package to install, or states that none exists.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Package(NamedTuple):
     """The source of a language's lemmatiser.
 
     Attributes:
-        names: of distributions that are installed. make: the function below that loads it.
+        names: names of its distributions, to install. make: the function below that loads it.
     """
 
     names: tuple[str, ...]
@@ -42,7 +41,7 @@ PACKAGES = {
 
 
 def missing(language: str) -> str:
-    """Return the packages to install for a language's lemmas: "" if they are there, "-" if there are none."""
+    """Return the packages to install for a language's lemmas: "" if installed, "-" if no package exists."""
     if language not in PACKAGES:
         return "-"
     return " ".join(name for name in PACKAGES[language].names if not _version(name))

@@ -23,13 +23,13 @@ ADHERE, VIOLATE = "casa_s1_adhere_forum.json", "casa_s1_violate_forum.json"
 
 
 def row(index: str, **cells: str) -> dict[str, str]:
-    """One row of a violate file."""
+    """Return one row of a violate file."""
     query = {"user_query": f"I'll break it ({index}).", "violated_norm": "A norm."}
     return {"index": index, "verification_result_gpt4o": "Yes ## ..."} | query | cells
 
 
 def refined(index: str, **cells: str) -> dict[str, str]:
-    """One row of an adhere file."""
+    """Return one row of an adhere file."""
     return row(index, refined_user_query=f"I’ll keep it ({index}).") | cells
 
 

@@ -96,7 +96,7 @@ def test_missing_actor_and_scenario_are_filled_from_context() -> None:
     assert not {"situation", "topic"} & set(bare.extra)
 
 
-def test_group_that_is_no_country_is_kept_without_one() -> None:
+def test_group_that_is_not_a_country_is_kept_without_country() -> None:
     groups = ("Californian", "DUTCH", "American", "Korean", "Taiwanese")
     loaded = load_culturebank({"f": rows(*({"cultural group": group} for group in groups))}, COUNTRIES)
     assert [i.country for i in loaded.items] == [None, "NL", "US", "KR", "Taiwan"]

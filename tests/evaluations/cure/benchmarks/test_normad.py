@@ -25,7 +25,7 @@ VISIT = {
 
 
 def published(path: Path, *rows: dict[str, str], lower: bool = False) -> dict[str, list[dict[str, str]]]:
-    """The rows, written as the release is and read back, by file name."""
+    """Return the rows, written as the release is and read back, by file name."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([name.lower() if lower else name for name in VISIT])

@@ -39,17 +39,17 @@ class Made(NamedTuple):
 
 
 def gains(normad: float, casa: float, culturebank: float, specnorm: float) -> dict[str, float]:
-    """Benchmark -> gain."""
+    """Return benchmark -> gain."""
     return dict(zip(METRICS, (normad, casa, culturebank, specnorm), strict=True))
 
 
 def rubric(benchmark: str) -> str:
-    """The name of the rubric in verdicts and validations."""
+    """Return the name of the rubric in verdicts and validations."""
     return f"{METRICS[benchmark]} 00112233{len(benchmark):08x}"
 
 
 def label_rows(benchmark: str, mode: str, value: float, countries: Sequence[str], seed: int) -> Iterator[Row]:
-    """Exact match, F1 and what stands beside them, in one mode."""
+    """Return exact match, F1 and the related metrics in one mode."""
     where, null = ("benchmark_mode", f"{benchmark}:{mode}"), MAJORITY[benchmark]
     n = {"n_scored": N - 2, "n_unscored": 2}
     yield row("exact_match", where, value, **around(value, 0.1), null_value=null, **n)
@@ -71,7 +71,7 @@ def label_rows(benchmark: str, mode: str, value: float, countries: Sequence[str]
 
 
 def judged_rows(benchmark: str, made: Made, countries: Sequence[str], seed: int) -> Iterator[Row]:
-    """The metric, its nulls, the gain and the rest of one benchmark's explanations."""
+    """Yield the metric, its nulls, the gain and the rest of one benchmark's explanations."""
     metric, where, gain = METRICS[benchmark], ("benchmark", benchmark), made.gains[benchmark]
     nulls = {"shuffled": 0.3, "generic": 0.35, "empty": 0.05}
     value, n = 0.3 + gain, {"n_scored": N - 4, "n_unscored": 4}
@@ -102,7 +102,7 @@ def judged_rows(benchmark: str, made: Made, countries: Sequence[str], seed: int)
 
 
 def model_rows(made: Made, countries: Sequence[str], seed: int) -> list[Row]:
-    """All rows of one model with complete answers."""
+    """Return all rows of one model with complete answers."""
     rows: list[Row] = []
     for place, benchmark in enumerate(METRICS):
         for mode, value in (("thin", made.thin), ("thick", made.thick)):
@@ -118,7 +118,7 @@ def model_rows(made: Made, countries: Sequence[str], seed: int) -> list[Row]:
 
 
 def null_rows(of: dict[str, float], countries: Sequence[str]) -> list[Row]:
-    """A null model: its expected scores, the same in both modes."""
+    """Return a null model: its expected scores, the same in both modes."""
     rows = []
     for benchmark, value in of.items():
         for mode in ("thin", "thick"):
@@ -139,7 +139,7 @@ def store(
     config: str = CONFIG,
     params: dict[str, Any] | None = None,
 ) -> str:
-    """A finished run of these rows; returns its run_id."""
+    """Store a finished run of these rows; return its run_id."""
     return store_run(warehouse, "cure", model, rows, params or PARAMS, config)
 
 
@@ -150,7 +150,7 @@ def judge(
     name: str = JUDGE,
     benchmarks: Sequence[str] = tuple(METRICS),
 ) -> None:
-    """Four verdicts of a judge on each benchmark of a run, one of them unscored."""
+    """Store four verdicts of a judge on each benchmark of a run, one of them unscored."""
     verdicts = [("YES", 1.0, 0.8, None), ("NO", 0.0, 0.4, None), ("NO", 0.0, 0.1, None)]
     lost = (None, None, None, "answer off the menu")
     for benchmark in benchmarks:
@@ -169,7 +169,7 @@ def judge(
 def validate(
     warehouse: Warehouse, benchmark: str, name: str = JUDGE, metrics: Sequence[str] = ("cohen_kappa",)
 ) -> None:
-    """Rows of judge_validation: 0.6 +- 0.1 on 90 items."""
+    """Store rows of judge_validation: 0.6 +- 0.1 on 90 items."""
     now = datetime.now(UTC).replace(tzinfo=None)
     with warehouse.write() as connection:
         for metric in metrics:
@@ -188,7 +188,7 @@ def store_study(
     config: str = CONFIG,
     name: str = JUDGE,
 ) -> None:
-    """Models with their verdicts by the judge of this name, and the null models."""
+    """Store models with their verdicts by the judge of this name, and the null models."""
     for seed, (model, made) in enumerate(models.items()):
         judge(warehouse, store(warehouse, model, model_rows(made, countries, seed), config), model, name)
     store(warehouse, "null:majority", null_rows(MAJORITY, countries), config)

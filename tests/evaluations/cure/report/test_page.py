@@ -98,7 +98,7 @@ def test_lead_counts_good_explanations_and_validated_judges(page: BeautifulSoup,
     for part in ("2 of 2 models", "connotation for 1 of 2", "Specificity: no model’s gain"):
         assert part in explanations
     assert "coverage only" in judging
-    assert HOSTILE in judging  # of the judge's family
+    assert HOSTILE in judging  # the hostile model is of the judge's family
     # good less 0.1 passes 0.45 and 0.5 in both modes, 0.61 in thick; the other passes 0.45 in thin
     assert "6 of 16" in labels
     nothing, unvalidated, _ = (text_of(lead) for lead in many.select("p.lead"))
@@ -114,7 +114,7 @@ def test_page_without_scores_has_reasons_and_no_figure(warehouse: Warehouse) -> 
     assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
 
 
-def test_page_of_thin_answers_has_labels_alone(thin: BeautifulSoup) -> None:
+def test_page_of_thin_answers_has_only_labels(thin: BeautifulSoup) -> None:
     assert len(thin.select("p.lead")) == 2
     absent = "h2#explanations, h2#judges, #differences, #over-models, #by-cue, #board .badge, #figure-profile"
     assert not thin.select(absent)

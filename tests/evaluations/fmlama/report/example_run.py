@@ -17,7 +17,7 @@ CONDITIONS = ["en:en:no", "en:en:yes", "zh:zh:no", "zh:zh:yes", "en:zh:no", "zh:
 ORIGINS = ["Japan", HOSTILE]
 # mAP without the country; the better baseline scores 0.3 and chance 0.1
 MODELS = {"knows": 0.55, HOSTILE: 0.25, "null:common": 0.3, "null:common-of-origin": 0.2}
-# With the last one the gain of "knows" over the baseline is no finding.
+# With the last pooling the gain of "knows" over the baseline is not significant.
 POOLINGS = {"mean_probability": 0.0, "sum_logprob": 0.01, "mean_logprob": 0.25}
 PARAMS: dict[str, Any] = {
     "aligned": True, "pooling": "mean_probability", "variants": [1, 2], "dish_set": "hand",
@@ -26,14 +26,14 @@ PARAMS: dict[str, Any] = {
 
 
 def metric(name: str, where: tuple[str, str], value: float | None, **more: object) -> Row:
-    """One row of metric_value, without run and model."""
+    """Return one row of metric_value, without run and model."""
     counts = {"n_scored": 0 if value is None else 14, "n_unscored": 0 if value else 14}
     reason = "no word vectors for 'zh'" if value is None else None
     return row(name, where, value, **{"unscored_reason": reason, **counts, **more})
 
 
 def condition_metrics(model: str, condition: str) -> Iterator[Row]:
-    """A model's numbers of one condition; naming the country adds 0.05."""
+    """Yield a model's numbers of one condition; naming the country adds 0.05."""
     value = MODELS[model] + 0.05 * condition.endswith("yes") - 0.01 * (condition[:2] != condition[3:5])
     places = [("condition", condition), *(("condition_origin", f"{condition}:{o}") for o in ORIGINS)]
     for place in places:
@@ -62,7 +62,7 @@ def condition_metrics(model: str, condition: str) -> Iterator[Row]:
 
 
 def store(warehouse: Warehouse, model: str) -> None:
-    """A finished run with its predictions and verdicts."""
+    """Store a finished run with its predictions and verdicts."""
     rows = [row for condition in CONDITIONS for row in condition_metrics(model, condition)]
     run_id = store_run(warehouse, "fmlama", model, rows, PARAMS)
     ids = {"run_id": run_id, "model": model, "request_hash": f"predictions of {model}"}
@@ -77,7 +77,7 @@ def store(warehouse: Warehouse, model: str) -> None:
 
 
 def predictions() -> list[Row]:
-    """One dish of each origin: two wrong predictions, one of them twice, and a right one."""
+    """Return one dish per origin, with two wrong predictions (one of them twice) and a right one."""
     candidates = [(HEBREW, "local"), (HOSTILE, "foreign"), (HOSTILE, "foreign"), (CHINESE, "correct")]
     return [
         {"condition": c, "template": "t-1", "dish": f"d {o}", "dish_name": o, "origin": o,

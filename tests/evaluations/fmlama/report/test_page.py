@@ -53,7 +53,7 @@ def _page(data: FmlamaData) -> BeautifulSoup:
 
 
 def only(data: FmlamaData, *conditions: str) -> FmlamaData:
-    """The frames of these conditions."""
+    """Return the frames of these conditions."""
 
     def slug(named: pl.Expr) -> pl.Expr:
         return pl.concat_str("main_language", "subject_language", named, separator=":")
@@ -100,7 +100,7 @@ def test_warning_lists_models_whose_gain_reaches_zero(page: BeautifulSoup, data:
     assert "4 of 8" in text_of(page.select_one("p.lead"))
     certain = data.values.with_columns(ci_low=pl.col("ci_low").clip(0.001))
     assert not parsed(replace(data, values=certain)).select("div.warning")
-    # An interval that begins at 0 is no finding.
+    # An interval that begins at 0 is not above 0.
     touching = data.values.with_columns(ci_low=pl.lit(0.0), ci_high=pl.lit(-0.01))
     below = text_of(parsed(replace(data, values=touching)).select_one("div.warning"))
     assert "below 0" in below
@@ -145,7 +145,7 @@ def test_switching_matrix_shows_the_view(page: BeautifulSoup, data: FmlamaData) 
 
 def test_errors_are_listed_with_share_and_kind(page: BeautifulSoup, data: FmlamaData) -> None:
     cell = page.select_one("table.errors tbody td")
-    # Of three false predictions two are one candidate; of four predictions one is right.
+    # Two of the three false predictions are the same candidate; one of the four predictions is right.
     assert [text_of(item) for item in cell.select("li")] == [  # type: ignore[union-attr]
         f"{HOSTILE} 67 % foreign",
         f"{HEBREW} 33 % local",
@@ -192,7 +192,9 @@ def test_model_without_answers_is_drawn_as_not_scored(data: FmlamaData) -> None:
     assert "not scored" in shown(page)
 
 
-def test_poolings_that_turn_a_verdict_are_listed_per_condition(page: BeautifulSoup, data: FmlamaData) -> None:
+def test_poolings_that_reverse_a_verdict_are_listed_per_condition(
+    page: BeautifulSoup, data: FmlamaData
+) -> None:
     (listed,) = page.select("h2#poolings ~ ul")
     lines = [text_of(line) for line in listed.select("li")]
     assert len(lines) == 4

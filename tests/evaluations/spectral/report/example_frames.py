@@ -35,12 +35,12 @@ OVERALL = ("overall", "all")
 
 
 def country_codes(n: int) -> list[str]:
-    """n different pairs of letters."""
+    """Return n different pairs of letters."""
     return [f"{chr(65 + i // 26)}{chr(65 + i % 26)}" for i in range(n)]
 
 
 def similarity_of(n: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Cosines of n countries in five loose groups."""
+    """Return cosines of n countries in five loose groups."""
     centres = rng.gamma(0.4, size=(5, 60))
     rows = centres[np.arange(n) % 5] + 0.5 * rng.gamma(0.4, size=(n, 60)) + 0.15
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -50,7 +50,7 @@ def similarity_of(n: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[
 def example(
     models: list[str] | None = None, n_countries: int = 10, variants: int = 3, n_domains: int = 2
 ) -> SpectralData:
-    """One configuration: models of differing quality, an unscored question, an infinite SR."""
+    """Return one configuration: models of differing quality, an unscored question, an infinite SR."""
     models = ["model-a", "model-b"] if models is None else models
     rng = np.random.default_rng(0)
     domains = DOMAINS[-n_domains:]
@@ -100,7 +100,7 @@ def example(
 
 
 def doubts(*rows: tuple[str, str, str]) -> pl.DataFrame:
-    """Rows of the view report_doubt: model, metric, reason."""
+    """Return rows of the view report_doubt: model, metric, reason."""
     return pl.DataFrame(rows, dict.fromkeys(("model", "metric", "reason"), pl.String), orient="row")
 
 

@@ -17,14 +17,14 @@ LOST = "1 of 8 log-probabilities are stored"
 
 
 def metric(name: str, kind: str, part: str, value: float | None, **more: object) -> Row:
-    """One row of metric_value, without run and model."""
+    """Return one row of metric_value, without run and model."""
     counts = {"n_scored": 0 if value is None else 4, "n_unscored": 4 if value is None else 0}
     reason = LOST if value is None else None
     return row(name, (kind, part), value, **{"unscored_reason": reason, **counts, **more})
 
 
 def store(warehouse: Warehouse, model: str, config: str) -> None:
-    """A finished run with one unscored question, and for a model its parts."""
+    """Store a finished run with one unscored question and, for a model, its parts."""
     rows = [
         metric("macro_f1", "overall", "all", 0.5, ci_low=0.4, ci_high=0.6, null_value=0.2),
         metric("rank_spearman", "overall", "all", 0.5),
@@ -51,7 +51,7 @@ def store(warehouse: Warehouse, model: str, config: str) -> None:
 
 
 def _store_parts(warehouse: Warehouse, run_id: str, model: str) -> None:
-    """Log-probabilities of two items for the first question, and the countries' similarities."""
+    """Store log-probabilities of two items for the first question, and the countries' similarities."""
     shared = {"run_id": pl.lit(run_id), "model": pl.lit(model), "domain": pl.lit("currency")}
     answers = pl.DataFrame(
         [(c, i, -1.0, 1) for c in CODES for i in ("euro", "yen")],

@@ -32,7 +32,7 @@ def _page() -> BeautifulSoup:
 
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words and tables alone: figures are drawn once, for ``page``."""
+    """Draw no figures, since ``page`` has them; only words and tables are compared."""
     monkeypatch.setattr(report, "_figures", lambda data: {})
 
 
@@ -62,7 +62,7 @@ def test_badges_compare_intervals_with_guessing(page: BeautifulSoup) -> None:
     }
     # 0.62, 0.53, 0.44, 0.35, intervals from 0.14 below; guessing 0.22, up to 0.34; look-up 0.31
     assert badges["model-a"] == ["better than guessing"]
-    assert badges["weak"] == ["not shown to beat guessing"]  # begins at 0.21
+    assert badges["weak"] == ["not shown to beat guessing"]  # its interval begins at 0.21
     assert "weak" in text_of(page.select_one(".warning"))
 
 
@@ -121,7 +121,7 @@ def test_infinite_ratio_is_drawn_hatched_with_its_sign(page: BeautifulSoup) -> N
 @pytest.mark.parametrize(
     ("models", "countries", "variants", "domains"), [(1, 2, 1, 1), (1, 8, 3, 9), (2, 70, 1, 1)]
 )
-def test_one_map_per_model_and_domain(models: int, countries: int, variants: int, domains: int) -> None:
+def test_each_model_and_domain_has_one_map(models: int, countries: int, variants: int, domains: int) -> None:
     names = [f"model-{i}" for i in range(models)]
     page = parsed(REPORT, example(names, countries, variants, domains))
     maps = page.select('svg[aria-label^="Similarity"]')
@@ -203,7 +203,7 @@ COLUMNS = ["model", "is_null", "macro_f1", "ci_low", "ci_high", "null_macro_f1"]
 
 
 def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
-    """A leaderboard of the columns that verdicts look at."""
+    """Return a leaderboard of the columns that verdicts look at."""
     return pl.DataFrame(
         rows,
         schema=dict.fromkeys(COLUMNS, pl.Float64) | {"model": pl.String, "is_null": pl.Boolean},
@@ -219,7 +219,7 @@ RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5
     ("low", "doubt", "look_up", "guessing"),
     [
         (0.4, [], 0.3, []),
-        (0.4, [RANDOM], 0.3, []),  # doubts another metric
+        (0.4, [RANDOM], 0.3, []),  # a doubt about another metric
         (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60; guessing scores 0.20 on average"]),
         (0.4, [FAR], 0.3, [FAR[2]]),
         (0.4, [("another", *FAR[1:])], 0.3, []),

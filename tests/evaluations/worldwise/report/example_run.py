@@ -23,7 +23,7 @@ PARAMS: dict[str, Any] = {
 
 
 def alignment_rows(gain: float, cultures: list[str], rng: np.random.Generator) -> Iterator[Row]:
-    """A model whose alignment is that of the all-zero profile and `gain`, +- 0.15 overall."""
+    """Yield rows of a model whose alignment is the all-zero profile's plus `gain`, +- 0.15 overall."""
     places = [
         ("overall", "all"),
         *(("culture", c) for c in cultures),
@@ -52,7 +52,7 @@ def alignment_rows(gain: float, cultures: list[str], rng: np.random.Generator) -
 
 
 def culture_rows(culture: str, cultures: list[str], rng: np.random.Generator) -> Iterator[Row]:
-    """Values, decisions, projections, errors and distance of one culture, or of the baseline."""
+    """Yield values, decisions, projections, errors and distance of one culture, or of the baseline."""
     is_baseline = culture == "baseline"
     shares = rng.dirichlet([8.0, 6.0, 4.0, 3.0, 2.0])
     for value, share in zip(VALUES, shares, strict=True):
@@ -82,7 +82,7 @@ def culture_rows(culture: str, cultures: list[str], rng: np.random.Generator) ->
 
 
 def overall_rows(others: list[str]) -> Iterator[Row]:
-    """Overall rows of a model, and rows of pairs of models."""
+    """Yield overall rows of a model, and rows of pairs of models."""
     overall = ("overall", "all")
     yield row("value_shift", overall, 0.3, **around(0.3, 0.03), null_value=0.1)
     yield row("persona_recognition", overall, 0.4, **around(0.4, 0.1), null_value=0.0)
@@ -109,7 +109,7 @@ def overall_rows(others: list[str]) -> Iterator[Row]:
 
 
 def model_rows(gain: float, cultures: list[str], others: list[str], seed: int) -> list[Row]:
-    """All rows of one model."""
+    """Return all rows of one model."""
     rng = np.random.default_rng(seed)
     rows = list(alignment_rows(gain, cultures, rng))
     for culture in ["baseline", *cultures]:
@@ -128,7 +128,7 @@ def model_rows(gain: float, cultures: list[str], others: list[str], seed: int) -
 
 
 def null_rows(value: float) -> list[Row]:
-    """A null model that is a run of its own."""
+    """Return the rows of a null model with a separate run."""
     overall = ("overall", "all")
     return [
         row("alignment", overall, value, **around(value, 0.2), null_value=NULLS["zero"]),
@@ -140,14 +140,14 @@ def null_rows(value: float) -> list[Row]:
 
 
 def store(warehouse: Warehouse, model: str, rows: list[Row], config: str = CONFIG) -> None:
-    """A finished run of these rows."""
+    """Store a finished run of these rows."""
     store_run(warehouse, "worldwise", model, rows, PARAMS, config)
 
 
 def store_study(
     warehouse: Warehouse, gains: dict[str, float | None], cultures: list[str], config: str = CONFIG
 ) -> None:
-    """Models with their gain (None: nothing scored) and the null models that are runs of their own."""
+    """Store models with their gain (None: nothing scored), and the null models that have separate runs."""
     for seed, (model, gain) in enumerate(gains.items()):
         others = [other for other in gains if other != model]
         rows = model_rows(gain or 0.0, cultures, others, seed)

@@ -1,4 +1,4 @@
-"""The worldwise page from a hand-made warehouse: the verdict, every figure with its null, what is missing."""
+"""The worldwise page from a hand-made warehouse: the verdict, every figure with its null, missing numbers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def parsed(data: WorldwiseData) -> BeautifulSoup:
 
 
 def only(data: WorldwiseData, keep: pl.Expr) -> WorldwiseData:
-    """Some of the numbers; the leaderboard keeps its models."""
+    """Return some of the numbers; the leaderboard keeps its models."""
     return replace(data, values=data.values.filter(keep))
 
 
@@ -157,7 +157,7 @@ def test_every_figure_has_its_null_or_is_left_out(page: BeautifulSoup, alone: Wo
 
 def test_figures_show_the_stored_numbers(page: BeautifulSoup, data: WorldwiseData) -> None:
     texts = {key: shown(figure(page, key)) for key in FIGURES}
-    assert texts["cultures"].count("not scored") == 1 + len(CULTURES)  # of one model
+    assert texts["cultures"].count("not scored") == 1 + len(CULTURES)  # one model: overall and by culture
     kinds = pl.col("slice_kind").is_in(["overall", "culture"])
     gains = data.values.filter(kinds, ~pl.col("is_null"), metric="alignment_gain")
     above, below = gains.filter(pl.col("ci_low") > 0).height, gains.filter(pl.col("ci_high") < 0).height
