@@ -103,7 +103,7 @@ def restore(parts: dict[str, dict[Path, bytes]]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_command_refuses_forged_parts_or_prints_the_same(
+def test_command_refuses_changed_parts_or_prints_the_same(
     home: Path, tmp_path: Path, restored: dict[str, dict[Path, bytes]], command: str
 ) -> None:
     code, printed, files = shown(home, tmp_path / "out", command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -156,17 +157,18 @@ def test_a_batch_that_the_server_refused_is_begun_by_the_other_machine(
 def test_a_machine_that_lost_its_lock_begins_no_batch(
     server: BatchServer, served: EngineSpec, machine: Machine, postgres_url: str
 ) -> None:
-    """It has uploaded a file; the other machine has its lock by then, so it begins no batch."""
-    server.stalls["POST", "/files"] = lambda: (
-        server.count("POST", "/files") > 1 or server.wait_until(lambda: server.sent)
-    )
+    """It loses its lock while it uploads a file, so it begins no batch, and another machine does."""
+    ended = threading.Event()
+    server.stalls["POST", "/files"] = ended.wait
     cut_off = machine("cut-off")
     begin(cut_off)
     server.wait_until(lambda: server.count("POST", "/files"))
     end_connections(postgres_url, "granted")
-    assert answers(served) == ANSWERS
-    _, errors = cut_off.communicate(timeout=120)
+    ended.set()
+    _, errors = cut_off.communicate(timeout=300)
     assert "was lost during the work" in errors.splitlines()[-1]
+    assert (server.count("POST", "/files"), len(server.sent)) == (1, 0)
+    assert answers(served) == ANSWERS
     assert (server.count("POST", "/files"), len(server.sent)) == (2, 1)
     again = machine("cut-off")
     begin(again)
