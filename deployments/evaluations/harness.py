@@ -14,9 +14,9 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "model": r["model"],
         "score [95 %]": interval(r["score"], r["ci_low"], r["ci_high"]),
         "null": number(r["null_value"]),
+        "n": "–" if r["n_scored"] is None else str(r["n_scored"]),
         "without question": number(r["score_no_question"]),
         "other question": number(r["score_other_question"]),
-        "n": "–" if r["n_scored"] is None else str(r["n_scored"]),
         "answered": number(r["coverage"], 2),
         "cut": number(r["truncated"], 2),
     }
