@@ -11,6 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Protocol
 
 DEEPEST = 20
@@ -60,6 +61,15 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise TooDeep from None
     return tables
+
+
+def decoded(content: bytes) -> str:
+    """Return the text of a file in UTF-8, with or without a mark, in UTF-16 with one, or in Latin-1."""
+    is_wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    for encoding in ("utf-8-sig", *(["utf-16"] if is_wide else [])):
+        with suppress(UnicodeDecodeError):
+            return content.decode(encoding)
+    return content.decode("latin-1")
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -21,7 +21,7 @@ from warehouse.literals import list_parts
 from warehouse.needed import absent_files
 from warehouse.outside import HeldOutside, lock_shared, patiently, unlock
 from warehouse.part_kinds import KINDS, empty_part, globs_of
-from warehouse.registrations import COLUMNS, Position, folded
+from warehouse.registrations import COLUMNS, INCOMING, Position, folded
 from warehouse.storage import FileSign, WarehouseError, glob_escaped, sign_of, without_bar
 from warehouse.store import Store
 
@@ -47,9 +47,9 @@ _MAKE_WAITING = """
 CREATE TABLE memory.main.waiting AS FROM part_unit_base LIMIT 0;
 COMMENT ON TABLE memory.main.waiting IS 'Registrations since the file was written. Query part_unit.';
 """ + "".join(f"COMMENT ON COLUMN memory.main.waiting.{name} IS 'Column of part_unit.';" for name in COLUMNS)
-_LAY_OVER = """
+_LAY_OVER = f"""
 INSERT INTO memory.main.waiting BY NAME
-FROM incoming
+{INCOMING}
 ANTI JOIN part_unit_base USING (kind, request_hash, unit)
 ANTI JOIN memory.main.waiting USING (kind, request_hash, unit)
 """

@@ -69,17 +69,18 @@ _NO_ROOM_TO_READ = (
 
 
 _FOLDED = "SELECT value FROM state WHERE name = 'registrations'"
-_FOLD = """
-INSERT INTO part_unit_base BY NAME FROM incoming ANTI JOIN part_unit_base USING (kind, request_hash, unit)
-"""
 _TYPES = dict.fromkeys(COLUMNS, "VARCHAR") | dict.fromkeys(("id", "n_rows", "written_at"), "BIGINT")
-_INCOMING = f"""
+INCOMING = f"""
 FROM (
     SELECT row.* EXCLUDE (id) REPLACE (make_timestamp(row.written_at) AS written_at)
     FROM (SELECT unnest(from_json($rows::JSON, '[{json.dumps(_TYPES)}]')) AS row)
     QUALIFY row_number() OVER (PARTITION BY row.kind, row.request_hash, row.unit ORDER BY row.id) = 1
     ORDER BY row.id
 ) AS incoming
+"""
+"""The rows of ``Tail.insert`` in its statement."""
+_FOLD = f"""
+INSERT INTO part_unit_base BY NAME {INCOMING} ANTI JOIN part_unit_base USING (kind, request_hash, unit)
 """
 _NOTE = "INSERT OR REPLACE INTO state VALUES ('registrations', $log || ' ' || $id)"
 
@@ -105,13 +106,13 @@ class Tail(NamedTuple):
     published: str | None = None
 
     def insert(self, connection: duckdb.DuckDBPyConnection, statement: str) -> None:
-        """Run an INSERT from ``incoming``: the columns of part_unit, in the order of registration, each once.
+        """Run an INSERT from ``INCOMING``: the columns of part_unit, in the order of registration, each once.
 
         The rows travel as JSON. As a data frame they would have DuckDB import PyArrow and pandas, which takes
         longer than any other step of a command that reads.
         """
         rows = [dict(zip(("id", *COLUMNS), row, strict=True)) for row in self.registrations]
-        connection.execute(statement.replace("FROM incoming", _INCOMING, 1), {"rows": json.dumps(rows)})
+        connection.execute(statement, {"rows": json.dumps(rows)})
 
 
 class Log(Protocol):

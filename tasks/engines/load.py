@@ -14,18 +14,15 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal
+from typing import Any
 
 from tasks.engines import embedders
 from tasks.engines.extras import needed_by
 from tasks.engines.local import embedded, memory
-from tasks.engines.protocols import Embedder, EngineError, Jobs
+from tasks.engines.protocols import Ability, Embedder, EngineError, Jobs
 from tasks.engines.published import published_answers
 from tasks.engines.served.providers import SERVERS, check_settings
 from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, catalogue, check_trust, resolved
-
-Ability = Literal["score", "candidates", "generate", "published", "embed"]
-"""The ability "embed" is for embedders, which have no spec."""
 
 CLASSES = {
     "openai": "served.openai_http.OpenAIGenerator",
@@ -136,7 +133,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     spec = resolved(spec)
     with _lock, needed_by(f"model {spec.name!r}"):
         key = _key(spec, cache)
-        source = "" if key in _loaded or spec.kind in WITHOUT_WEIGHTS else embedded.resolve(spec, cache)
+        source = "" if key in _loaded else embedded.resolve(spec, cache)
         return cached(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
 
 
@@ -153,7 +150,7 @@ def _key(spec: EngineSpec, cache: Path) -> str:
 
 
 def _claim(spec: EngineSpec, cache: Path) -> memory.Claim:
-    return memory.of_engine(spec, "" if spec.kind in WITHOUT_WEIGHTS else embedded.resolve(spec, cache))
+    return memory.of_engine(spec, embedded.resolve(spec, cache))
 
 
 def unload() -> None:

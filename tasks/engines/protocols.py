@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,10 @@ class Framed:
     prefixes: list[str]
     lead: str
     style: str
+
+
+Ability = Literal["score", "candidates", "generate", "published", "embed"]
+"""Ability that an engine must have. "embed" is for embedders, which have no spec."""
 
 
 @runtime_checkable

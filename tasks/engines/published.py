@@ -22,7 +22,7 @@ from tasks.engines.protocols import (
     Schemas,
 )
 from tasks.engines.specs import EngineSpec, sign_of
-from tasks.parsing import parse_json
+from tasks.parsing import decoded, parse_json
 
 LARGEST = 256 * 2**20
 """Most bytes of a file."""
@@ -65,7 +65,7 @@ def _read(file: Path, sign: tuple[int, int, int]) -> Answers:
     if sign[-1] > LARGEST:
         raise EngineError(f"{file}: larger than {LARGEST // 2**20} MiB: split it")
     try:
-        content = parse_json(_decoded(file.read_bytes()))
+        content = parse_json(decoded(file.read_bytes()))
     except OSError as error:
         raise EngineError(f"{file}: cannot be read ({error.strerror}): check the path") from error
     except ValueError as error:
@@ -80,16 +80,6 @@ def _read(file: Path, sign: tuple[int, int, int]) -> Answers:
     if not answers:
         raise EngineError(f"{file}: no record has {KEY} and {ANSWER}: the file has no published predictions")
     return answers
-
-
-def _decoded(content: bytes) -> str:
-    """Return the text of a file in UTF-8, with or without a mark, in UTF-16 with one, or in Latin-1."""
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return content.decode("utf-16")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
 
 
 def _records(content: Any) -> Iterable[Mapping[str, Any]]:

@@ -22,6 +22,7 @@ from tasks.engines import load
 from tasks.engines.copies import Actor, Copy, Process, ReplicaLost, connected, wait_for_room
 from tasks.engines.local import devices, embedded, memory
 from tasks.engines.protocols import (
+    Ability,
     Alternatives,
     CandidateScores,
     Cloze,
@@ -61,7 +62,7 @@ def width(spec: EngineSpec | None) -> int:
     return 1 if spec is None or spec.is_served else int(value)
 
 
-def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs | None = None) -> Any:
+def load_engine(spec: EngineSpec, cache: Path, ability: Ability, jobs: Jobs | None = None) -> Any:
     """Return ``load.load``'s engine, or a proxy if several copies or a cluster are requested.
 
     Raises:
@@ -98,7 +99,7 @@ def _claim(spec: EngineSpec, cache: Path, n: int, address: str | None) -> memory
     each, gpus = _gpus_of_each(spec, n, address)
     if address:
         return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
-    claim = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind not in WITHOUT_WEIGHTS else "")
+    claim = memory.of_engine(spec, embedded.resolve(spec, cache))
     return memory.Claim(claim.device, claim.bytes * (max(1, int(1 / each)) if each else n))
 
 

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.engines.prompting import candidate_rule
-from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
+from tasks.engines.protocols import Ability, CandidateScorer, Cloze, EngineError
 from tasks.loop.items import ScoringRequest
-from tasks.loop.requests import Ability, Engine
+from tasks.loop.requests import Engine
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.engines import prompting
-from tasks.engines.protocols import Scorer
+from tasks.engines.protocols import Ability, Scorer
 from tasks.identity import digest
-from tasks.loop.requests import Ability, Engine, Request, split_rows
+from tasks.loop.requests import Engine, Request, split_rows
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from tasks.engines.pairs import PAIR_RULE
-from tasks.engines.protocols import Context, PairScorer, PairScores, TextPair
+from tasks.engines.protocols import Ability, Context, PairScorer, PairScores, TextPair
 from tasks.identity import digest
-from tasks.loop.requests import Ability, Engine, Request, split_rows
+from tasks.loop.requests import Engine, Request, split_rows
 
 
 @dataclass(frozen=True)

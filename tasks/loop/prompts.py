@@ -19,6 +19,7 @@ import polars as pl
 
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
+    Ability,
     EngineError,
     Generation,
     Generator,
@@ -28,7 +29,7 @@ from tasks.engines.protocols import (
 )
 from tasks.identity import digest
 from tasks.loop.budget import at_most
-from tasks.loop.requests import Ability, Engine, Request
+from tasks.loop.requests import Engine, Request
 from tasks.loop.written import option_logprobs, without_reasoning
 
 

@@ -16,15 +16,12 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import polars as pl
 
-from tasks.engines.protocols import Generation, Unfinished
+from tasks.engines.protocols import Ability, Generation, Unfinished
 from tasks.engines.specs import EngineSpec
 from tasks.identity import digest
 
 Role = Literal["candidate", "judge", "simulator", "embedder"]
 """Role of an engine. The candidate is the model that is evaluated."""
-
-Ability = Literal["score", "candidates", "generate", "published", "embed"]
-"""Ability that an engine must have."""
 
 CANDIDATE = ""
 """The ``engine`` of a request to the model that is evaluated."""

@@ -30,12 +30,12 @@ from threadpoolctl import threadpool_limits
 from tasks.engines import load, replicas
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.embedders import embedder_name
-from tasks.engines.protocols import EngineError, Generation, Unfinished
+from tasks.engines.protocols import Ability, EngineError, Generation, Unfinished
 from tasks.engines.specs import Dtype, EngineSpec, load_spec
 from tasks.loop import progress
 from tasks.loop.budget import Meter
 from tasks.loop.plan import UNITS, Answer, Wanted, Work, name_of, units_wanted
-from tasks.loop.requests import Ability, Engine, Role
+from tasks.loop.requests import Engine, Role
 from warehouse import (
     KINDS,
     CorruptPart,

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from tasks.engines.protocols import Embedded, Embedder
-from tasks.loop.requests import Ability, Engine, Request
+from tasks.engines.protocols import Ability, Embedded, Embedder
+from tasks.loop.requests import Engine, Request
 
 
 def text_hash(text: str) -> str:

@@ -29,11 +29,10 @@ from filelock import FileLock
 
 from tasks.engines.extras import check as check_installed
 from tasks.engines.protocols import EngineError
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-    from tasks.engines.specs import EngineSpec
 
 Stage = Callable[[str], None]
 """Called with a sentence on the current stage, and with the licence notice."""
@@ -144,9 +143,13 @@ def prepare(
 def resolve(spec: EngineSpec, cache: Path) -> str:
     """Return the folder or Hugging Face id to load; an embedded model is prepared, others must exist.
 
+    "" for a kind that loads no weights.
+
     Raises:
         EngineError: nothing can be loaded there; the message says what to do.
     """
+    if spec.kind in WITHOUT_WEIGHTS:
+        return ""
     if spec.model.startswith(PREFIX):
         return str(prepare(spec.model.removeprefix(PREFIX), cache))
     path = Path(spec.model).expanduser()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tasks.engines.protocols import RAW, Sampling
+from tasks.engines.protocols import RAW, Ability, Sampling
 from tasks.engines.published import ABSENT, AMBIGUOUS
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import JudgedDish
@@ -24,7 +24,6 @@ from tasks.evaluations.fmlama.read import (
 )
 from tasks.evaluations.fmlama.study import Condition, FmlamaStudy, Probe, Template
 from tasks.loop.prompts import Completion, Prompt, Prompts
-from tasks.loop.requests import Ability
 from tasks.parsing import parse_json
 
 KIND = "published"

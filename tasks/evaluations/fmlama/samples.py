@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -66,15 +67,10 @@ def _of_wording(
             finish_reason="stop" if top else "",
             scores={"average_precision": own, **marks.get(dish.url, {})},
             metadata={
-                "condition": probe.condition.slug,
-                "template": template.template,
-                "dish": dish.url,
-                "dish_name": probe.names[row],
-                "origin": dish.group,
-                "n_candidates": len(probe.candidates),
+                **_about(probe, template, row),
                 "top": [{"candidate": candidate, "score": score} for candidate, score in top],
             },
-            roles={"judge": [judge.name for judge in study.judges.values()]} if dish.url in marks else {},
+            roles=_roles(study, dish.url in marks),
         )
 
 
@@ -95,16 +91,27 @@ def _of_published(study: FmlamaStudy, completions: Completions, marks: Marked) -
                     "average_precision": Score.of(None, own if isinstance(own, str) else NO_RANKING),
                     **marks.get(dish.url, {}),
                 },
-                metadata={
-                    "condition": probe.condition.slug,
-                    "template": WORDING.template,
-                    "dish": dish.url,
-                    "dish_name": probe.names[row],
-                    "origin": dish.group,
-                    "n_candidates": len(probe.candidates),
-                },
-                roles={"judge": [judge.name for judge in study.judges.values()]} if dish.url in marks else {},
+                metadata=_about(probe, WORDING, row),
+                roles=_roles(study, dish.url in marks),
             )
+
+
+def _about(probe: Probe, template: Template, row: int) -> dict[str, Any]:
+    """Return the metadata that every sample of a dish has."""
+    dish = probe.dishes[row]
+    return {
+        "condition": probe.condition.slug,
+        "template": template.template,
+        "dish": dish.url,
+        "dish_name": probe.names[row],
+        "origin": dish.group,
+        "n_candidates": len(probe.candidates),
+    }
+
+
+def _roles(study: FmlamaStudy, is_judged: bool) -> dict[str, list[str]]:
+    """Return the judges of a sample by role."""
+    return {"judge": [judge.name for judge in study.judges.values()]} if is_judged else {}
 
 
 def _marks(study: FmlamaStudy, completions: Completions) -> Marked:

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.packs.published import BenchmarkError, Row
-from tasks.parsing import parse_json
+from tasks.parsing import decoded, parse_json
 
-_ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 _FILTERED = re.compile(r"(^|[/\\_.-])(filter(ed)?|aligned)([/\\_.-]|$)")
 """Pattern in the last three names of a path that marks a file of aligned dishes:
 data_filter/ru/ru_dishes.jsonl.
@@ -32,22 +31,14 @@ def is_filtered(path: Path) -> bool:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file in any known encoding; raises BenchmarkError if it cannot be read."""
+    """Return the text of a file (``decoded``); raises BenchmarkError if it cannot be read."""
     try:
         if path.stat().st_size > LARGEST:
             raise BenchmarkError(f"{path}: larger than {LARGEST // 2**20} MiB: split it")
         content = path.read_bytes()
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
-    has_mark = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-    for encoding in _ENCODINGS:
-        if encoding == "utf-16" and not has_mark:
-            continue
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    raise BenchmarkError(f"{path}: unknown encoding: save it in UTF-8")
+    return decoded(content)
 
 
 def json_lines(path: Path) -> list[Row]:
