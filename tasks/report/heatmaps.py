@@ -102,20 +102,28 @@ def draw_cell(
     hatch: str = "",
 ) -> None:
     """Draw a cell with its number and a note under it; an unscored cell is crossed out."""
+    # Cells lie within their panel, so the box around the figure is found without measuring them (in_layout).
     x, y = at
     corner = (x - 0.48, y - 0.46)
     if fill is None:
-        axes.add_patch(Rectangle(corner, *_SIZE, facecolor="none", edgecolor=RULE, linewidth=0.6))
-        axes.text(x, y, "×", ha="center", va="center", color=MUTED)
+        axes.add_artist(
+            Rectangle(corner, *_SIZE, facecolor="none", edgecolor=RULE, linewidth=0.6, in_layout=False)
+        )
+        axes.text(x, y, "×", color=MUTED, **_CENTRED)
         return
-    edge = {"edgecolor": INK, "linewidth": 1.4} if is_framed else {"edgecolor": "#8c8c8c", "linewidth": 0}
-    axes.add_patch(Rectangle(corner, *_SIZE, facecolor=fill, hatch=hatch, **edge))  # type: ignore[arg-type]
+    edge, width = (INK, 1.4) if is_framed else ("#8c8c8c", 0.0)
+    axes.add_artist(
+        Rectangle(
+            corner, *_SIZE, facecolor=fill, hatch=hatch, edgecolor=edge, linewidth=width, in_layout=False
+        )
+    )
     red, green, blue = fill
     colour = _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else _LIGHT
     up = 0.16 if note else 0.0
-    axes.text(x, y - up, text, ha="center", va="center", fontsize=7.5, color=colour)
+    axes.text(x, y - up, text, fontsize=7.5, color=colour, **_CENTRED)
     if note:
-        axes.text(x, y + 0.24, note, ha="center", va="center", fontsize=SMALL, color=colour)
+        axes.text(x, y + 0.24, note, fontsize=SMALL, color=colour, **_CENTRED)
 
 
 _SIZE: Final = (0.96, 0.92)
+_CENTRED: Final[Mapping[str, Any]] = {"ha": "center", "va": "center", "in_layout": False}

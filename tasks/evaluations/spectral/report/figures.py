@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 from markupsafe import Markup
 from matplotlib import colormaps
@@ -157,14 +156,23 @@ def rank_scatter(by_question: pl.DataFrame, leaderboard: pl.DataFrame) -> Markup
 def _draw_panel(axes: Axes, domains: list[str], own: pl.DataFrame) -> None:
     n = len(domains)
     axes.plot([1, n], [0, n - 1], color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))
-    for y, label in enumerate(domains):
-        ranks = own.filter(label=label)["sr_rank"].to_numpy()
-        if not ranks.size:
-            panels.not_scored(axes, y)
-            continue
-        axes.plot([ranks.min(), ranks.max()], [y, y], color=ACCENT, linewidth=1, alpha=0.6)
-        axes.plot(ranks, np.full(ranks.size, y), linestyle="none", marker="o", markersize=2.5, color=ACCENT)
-        axes.plot([ranks.mean()], [y], linestyle="none", marker="o", markersize=6.5, color=ACCENT)
+    ranks = [own.filter(label=label)["sr_rank"].to_numpy() for label in domains]
+    for y in (y for y, each in enumerate(ranks) if not each.size):
+        panels.not_scored(axes, y)
+    # One artist for all domains: each line of its own costs a millisecond.
+    scored = [(y, each) for y, each in enumerate(ranks) if each.size]
+    axes.hlines(
+        [y for y, _ in scored], [each.min() for _, each in scored], [each.max() for _, each in scored],
+        color=ACCENT, linewidth=1, alpha=0.6,
+    )  # fmt: skip
+    dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": ACCENT}
+    axes.plot(
+        [rank for _, each in scored for rank in each],
+        [y for y, each in scored for _ in each],
+        markersize=2.5,
+        **dots,
+    )
+    axes.plot([each.mean() for _, each in scored], [y for y, _ in scored], markersize=6.5, **dots)
     axes.set_xlim(0.4, n + 0.6)
     axes.set_xticks([1, n], ["1 most common", f"{n} most unique"])
     first, last = axes.get_xticklabels()
@@ -177,5 +185,5 @@ def _draw_panel(axes: Axes, domains: list[str], own: pl.DataFrame) -> None:
 def _agreement(row: dict[str, Any], n: int) -> str:
     rho, tau = row["rank_spearman"], row["rank_kendall"]
     if rho is None or tau is None:
-        return f"agreement not scored, n = {n} questions"
+        return f"agreement not scored, n = {n}"
     return f"ρ = {number(rho, 2, True)}, τ = {number(tau, 2, True)}, n = {n} questions"

@@ -29,7 +29,7 @@ MOST_LABELS: Final = 60
 MOST_MODELS: Final = 8
 """Number of models that get maps, best macro-F1 first; nobody could compare the 450 maps of fifty models."""
 _SIDE, _LABEL = 3.7, 0.13  # inches: the least side of the matrix; what a labelled row needs
-_TREE, _STRIP = 0.55, 0.1
+_TREE, _STRIP, _GAP, _PAD = 0.55, 0.1, 0.04, 0.03
 _NO_GROUP: Final = "#8c8c8c"
 
 
@@ -97,22 +97,24 @@ def similarity_heatmap(
     side = max(_SIDE, _LABEL * n) if labelled else 1.2 * _SIDE
     with styled():
         figure = Figure(figsize=(side, side))
-        tree_axes = figure.add_axes(((-_TREE - _STRIP) / side - 0.02, 0, _TREE / side, 1))
-        strip_axes = figure.add_axes((-_STRIP / side - 0.01, 0, _STRIP / side, 1))
+        width = _TREE + _GAP + _STRIP
+        beside = figure.add_axes((-(width + _GAP) / side, 0, width / side, 1))
         axes = figure.add_axes((0, 0, 1, 1))
         ordered = matrix.values[np.ix_(tree.order, tree.order)]
         image = axes.imshow(ordered, cmap="magma", vmin=lowest, vmax=1.0, interpolation="none", aspect="auto")
-        tree_axes.plot(tree.x, tree.y, color=MUTED, linewidth=0.7 if labelled else 0.5)
-        tree_axes.set_ylim(n - 0.5, -0.5)
-        tree_axes.set_xlim((1.0 - lowest) * 1.03, 0)
         codes = [matrix.codes[i] for i in tree.order]
         groups_shown = sorted(set(groups.values()))
         colours = {group: GROUP_COLOURS[i % len(GROUP_COLOURS)] for i, group in enumerate(groups_shown)}
         strip = [[to_rgb(colours.get(groups.get(code, ""), _NO_GROUP))] for code in codes]
-        strip_axes.imshow(strip, interpolation="none", aspect="auto")
-        for bare in (tree_axes, strip_axes):
-            bare.set_axis_off()
-        _label(axes, codes if labelled else [])
+        edges = (width - _STRIP, width, n - 0.5, -0.5)
+        beside.imshow(strip, interpolation="none", aspect="auto", extent=edges)
+        x = _TREE * (1.0 - tree.x / (1.03 * (1.0 - lowest)))
+        beside.plot(x, tree.y, color=MUTED, linewidth=0.7 if labelled else 0.5)
+        beside.set_xlim(0, width)
+        beside.set_axis_off()
+        axes.set_axis_off()
+        if labelled:
+            _label(axes, codes, n - 0.5 + _PAD * n / side)
         bar = figure.colorbar(
             image, cax=figure.add_axes((0, -0.5 / side, 0.4, 0.09 / side)), orientation="horizontal"
         )
@@ -134,14 +136,11 @@ def neighbours(matrix: Matrix, k: int = 3) -> list[tuple[str, list[tuple[str, fl
     ]
 
 
-def _label(axes: Axes, codes: list[str]) -> None:
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, pad=2)
-    axes.yaxis.tick_right()
-    axes.set_yticks(range(len(codes)), codes, fontsize=SMALL)
-    axes.set_xticks(
-        range(len(codes)), codes, fontsize=SMALL, rotation=90, rotation_mode="anchor", ha="right", va="center"
-    )
+def _label(axes: Axes, codes: list[str], edge: float) -> None:
+    """Write the codes right of their rows and below their columns, as texts: ticks take twice the time."""
+    for at, code in enumerate(codes):
+        axes.text(edge, at, code, va="center", fontsize=SMALL)
+        axes.text(at, edge, code, ha="center", va="top", rotation=90, fontsize=SMALL, color=MUTED)
 
 
 _NEARLY_ALIKE = 0.999
