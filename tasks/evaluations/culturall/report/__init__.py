@@ -71,6 +71,13 @@ class CulturallData(Frames):
             by_kind[kind][name] = n
         return by_kind
 
+    def judge_checks(self) -> list[Row]:
+        """Return the judges' checks: over all languages, then in each, sorted by shown name."""
+        rows = self.judges.to_dicts()
+        return sorted(
+            rows, key=lambda row: self.label("language", row["language"]) if row["language"] else ""
+        )
+
     def by_name(self, kind: str) -> list[str]:
         """Return the slices of a kind, sorted by shown name."""
         return sorted(self.n_items[kind], key=lambda name: self.label(kind, name))
@@ -242,7 +249,7 @@ def _context(data: CulturallData) -> dict[str, Any]:
         "settings": data.settings,
         "spread": data.spread,
         "kinds": KINDS,
-        "judges": data.judges.to_dicts(),
+        "judges": data.judge_checks(),
         "judged_languages": data.judges.filter(pl.col("language").is_not_null()).height,
         "examples": data.examples.to_dicts(),
         "figures": draw(data),
