@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +26,8 @@ from tasks.engines.protocols import EngineError
 from tasks.engines.specs import TRUST, EngineSpec
 
 MODULE = "tasks.engines.copies"
+CONNECT_SECONDS = 5.0
+"""Seconds that a cluster has to accept a connection."""
 ROOM_SECONDS = 8
 """Seconds to wait until a starting node has joined."""
 PING_SECONDS = 0.5
@@ -170,14 +173,22 @@ def connected(address: str) -> dict[str, float]:
         raise EngineError("--ray needs Ray: pip install 'culturescope[ray]'") from error
     try:
         if not ray.is_initialized():
+            _check_answers(address)
             ray.init(address=address, namespace="culturescope", log_to_driver=False, logging_level="ERROR")
         resources: dict[str, float] = ray.cluster_resources()
-    except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise EngineError(
             f"there is no Ray cluster at {address!r} ({str(error).strip().splitlines()[0]}): check --ray, "
             "and that RAY_AUTH_TOKEN is the cluster's"
         ) from error
     return resources
+
+
+def _check_answers(address: str) -> None:
+    """Raise OSError if no program listens at a cluster's address, for which Ray itself waits two minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
 
 
 def wait_for_room(gpus: float) -> None:

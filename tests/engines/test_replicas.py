@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -201,6 +203,20 @@ def test_missing_ray_is_an_error_with_the_install_command(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(EngineError, match=r"pip install 'culturescope\[ray\]'"):
         connected("localhost:1")
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_closed_cluster_address_is_an_error_before_ray_waits(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray itself tries for two minutes to connect."""
+    ray = SimpleNamespace(is_initialized=lambda: False, exceptions=SimpleNamespace(RayError=LookupError))
+    monkeypatch.setitem(sys.modules, "ray", ray)  # init is missing: a call of it would be another error
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))  # bound and not listening, so connections are refused
+        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(EngineError, match=re.escape(f"no Ray cluster at '{address}'")):
+            connected(address)
 
 
 class Ray(SimpleNamespace):
