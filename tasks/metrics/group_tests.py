@@ -79,7 +79,7 @@ def group_test(groups: Groups, reproduce: bool = False) -> GroupTest:
     df_between, df_within = max(len(samples) - 1, 0), n - len(samples)
     reason = None
     if len(samples) < 2:
-        reason = f"{len(samples)} groups have values: two are needed"
+        reason = "fewer than two groups have values"
     elif df_within < 1:
         reason = "no group has two values: there is no spread to compare with"
     elif all(_constant(values) for values in samples):

@@ -110,9 +110,9 @@ def test_groups_without_a_value_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("groups", "reason", "degrees"),
     [
-        ({}, "0 groups have values", (0, 0)),
-        ({"a": column(1, 2)}, "1 groups have values", (0, 1)),
-        ({"a": column(1, 2), "b": column(nan, nan)}, "1 groups have values", (0, 1)),
+        ({}, "fewer than two groups have values", (0, 0)),
+        ({"a": column(1, 2)}, "fewer than two groups have values", (0, 1)),
+        ({"a": column(1, 2), "b": column(nan, nan)}, "fewer than two groups have values", (0, 1)),
         ({"a": column(1), "b": column(2)}, "no group has two values", (1, 0)),
         ({"a": column(1, 1), "b": column(2, 2)}, "do not vary within any group", (1, 2)),
         # The rounding error of 0.3 does not count as a spread.
