@@ -29,6 +29,8 @@ USER, PASSWORD = "culturescope", "a-password-of-the-tests"
 ACCESS_KEY, SECRET_KEY = "keyofthetests", "a-secret-of-the-tests"
 READER_KEY, READER_SECRET = "keyofareader", "a-secret-of-a-reader"
 BUCKET = "warehouse"
+MAX_VOLUMES = 400
+"""Volumes of 64 MB, which no session of tests fills: a full server answers 500."""
 PATIENCE_S = 60.0
 NOBODY = 65534
 """The user of Postgres, which refuses to run as root."""
@@ -93,7 +95,7 @@ def s3_server() -> Iterator[str]:
     endpoint = f"http://127.0.0.1:{listen[-2].partition('=')[2]}"
     command = [
         weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", *listen, "-s3", "-filer",
-        f"-s3.config={folder / 's3.json'}", "-volume.max=20", "-volume.preStopSeconds=0",
+        f"-s3.config={folder / 's3.json'}", f"-volume.max={MAX_VOLUMES}", "-volume.preStopSeconds=0",
         "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.volumeSizeLimitMB=64", "-master.telemetry=false",
     ]  # fmt: skip
     try:
