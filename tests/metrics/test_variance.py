@@ -148,6 +148,15 @@ def test_hand_calculation_gives_nested_split() -> None:
     assert (split.judge, split.rest, split.n_persons) == (None, None, 2)
 
 
+def test_hand_calculation_gives_nested_split_of_two_judges() -> None:
+    # 10, persons ±4, repetitions ±1, judges ±2, rest ±0.5. Mean squares: persons 4 * 32 / 1 = 128, repetitions
+    # 2 * 4 / 2 = 4, judges 4 * 8 / 1 = 32, rest 8 * 0.25 / ((4 - 1) * (2 - 1)) = 2 / 3.
+    split = nested_variance([[[17.5, 12.5], [14.5, 11.5]], [[9.5, 4.5], [6.5, 3.5]]])
+    components = np.array([(128 - 4) / 4, (4 - 2 / 3) / 2, (32 - 2 / 3) / 4, 2 / 3])
+    assert split is not None
+    assert split[:4] == pytest.approx(components / components.sum())
+
+
 def test_judges_that_differ_in_level_have_all_nested_variance() -> None:
     split = nested_variance([[[1, 3], [1, 3]], [[1, 3], [1, 3]], [[1, 3], [1, 3]]])
     assert split is not None
