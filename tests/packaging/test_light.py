@@ -1,6 +1,7 @@
 """The wheel without extras, in a clean environment, runs hosted models to their leaderboard.
 
 torch, transformers, vLLM and similar packages are missing; commands that need them name the extra.
+CULTURESCOPE_LIGHT_PYTHON names the interpreter, such as python3.13 (default: the one that runs the tests).
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), "copy"]
     subprocess.run(build, cwd=folder, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    python = os.environ.get("CULTURESCOPE_LIGHT_PYTHON") or sys.executable
+    subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True)
     pip = [str(folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet", str(wheel)]
     subprocess.run(pip, cwd=folder, check=True)
     return folder / "venv" / "bin"
