@@ -229,3 +229,12 @@ def test_fewer_than_five_scenarios_have_no_interval_of_a_shift() -> None:
     for scenarios in (1, 4):
         baseline, persona = counted(np.random.default_rng(0), scenarios, 1.0)
         assert shift_interval([shift], persona[None], baseline, 10, 0) is None
+
+
+def test_scenarios_that_nearly_agree_have_a_narrow_interval_above_zero() -> None:
+    """Every half of them has nearly the distance of the whole, so there is next to no bias."""
+    shift = ValueShift(14 / 32, 0.1, 0.01, 8, 8)
+    baseline, persona = np.tile([4.0, 0.0], (8, 1)), np.array([[2.0, 2.0]] * 6 + [[3.0, 1.0]] * 2)
+    ends = shift_interval([shift], persona[None], baseline, 20, 0)
+    assert ends is not None
+    assert 0.25 < ends[0] < 14 / 32 < ends[1] < 0.6
