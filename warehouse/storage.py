@@ -93,6 +93,14 @@ def usual_home() -> Path:
         raise WarehouseError(f"{HOME}={folder} is not a folder: {error}") from error
 
 
+def resolved_home() -> Path | None:
+    """Return the home; None if it cannot be resolved, which commands report and imported modules ignore."""
+    try:
+        return usual_home()
+    except WarehouseError:
+        return None
+
+
 def now() -> datetime:
     """Return the current time in UTC, without a zone, as tables store it."""
     return datetime.now(UTC).replace(tzinfo=None)

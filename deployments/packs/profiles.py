@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from deployments.cli.options import validated
-from warehouse.storage import usual_home
+from warehouse.storage import resolved_home, usual_home
 
 if TYPE_CHECKING:
     from tasks.packs.folder import PackFolder
@@ -27,8 +27,8 @@ def profiles_of_packs(evaluation: str, kind: Callable[..., Any]) -> dict[str, di
     Args:
         kind: makes the evaluation's params, or raises ValueError.
     """
-    home = usual_home()
-    if not (home / "packs").is_dir() and not _are_installed():
+    home = resolved_home()
+    if home is None or (not (home / "packs").is_dir() and not _are_installed()):
         return {}
     from tasks.packs.folder import folders
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from deployments.door import Door
 from deployments.show.display import interval, number
-from warehouse.storage import folder_signs, usual_home
+from warehouse.storage import folder_signs, resolved_home, usual_home
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation
@@ -63,8 +63,8 @@ def without_files() -> set[str]:
 
 def packed() -> Mapping[str, PackFolder]:
     """Return packs that are evaluations, by evaluation; packs with the name of a shipped one are left out."""
-    home = usual_home()
-    if not (home / "packs").is_dir():
+    home = resolved_home()
+    if home is None or not (home / "packs").is_dir():
         return {}
     own = tuple(sorted(str(file) for file in (home / "packs").glob(f"*/{DEFINITION}")))
     return _packed(home, own, tuple(sys.path))

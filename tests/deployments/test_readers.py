@@ -21,7 +21,7 @@ from tasks.engines.specs import EngineSpec
 from tasks.evaluations.settings import compared, settings
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.identity import choose_codes
-from tests.conftest import environment
+from tests.conftest import command, environment
 from tests.deployments.commands import call
 from warehouse import Warehouse, WarehouseError
 
@@ -46,13 +46,18 @@ def test_reading_command_creates_no_warehouse(line: str, tmp_path: Path) -> None
     assert not home.exists()
 
 
+@pytest.mark.parametrize("line", ["leaderboard", "run spectral --profile smoke --dry-run", "browse spectral"])
 @pytest.mark.parametrize("name", ["loop", "~nobody-of-this-name/x"])
-def test_home_that_cannot_be_resolved_is_one_error(name: str, tmp_path: Path) -> None:
+def test_home_that_cannot_be_resolved_is_one_error(name: str, line: str, tmp_path: Path) -> None:
+    """In a new process, since command modules read the names of packs in the home when they are imported."""
     (tmp_path / "loop").symlink_to("loop")
-    env = {**os.environ, "CULTURESCOPE_HOME": name if name.startswith("~") else str(tmp_path / name)}
-    done = CliRunner().invoke(app, ["leaderboard"], env=env)
-    assert (done.exit_code, done.stderr.count("\n")) == (1, 1), done.output
-    assert "error: " in done.stderr
+    home = name if name.startswith("~") else str(tmp_path / name)
+    done = subprocess.run(
+        command(*line.split()), capture_output=True, text=True,
+        env={**os.environ, "CULTURESCOPE_HOME": home},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert done.stderr.startswith("error: CULTURESCOPE_HOME=")
 
 
 def test_connect_refuses_a_folder_without_a_warehouse(

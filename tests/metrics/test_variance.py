@@ -149,7 +149,7 @@ def test_hand_calculation_gives_nested_split() -> None:
 
 
 def test_hand_calculation_gives_nested_split_of_two_judges() -> None:
-    # 10, persons ±4, repetitions ±1, judges ±2, rest ±0.5. Mean squares: persons 4 * 32 / 1 = 128, repetitions
+    # 10, persons ±4, repetitions ±1, judges ±2, rest ±0.5. Mean squares: persons 4 * 32 / 1 = 128, repetition
     # 2 * 4 / 2 = 4, judges 4 * 8 / 1 = 32, rest 8 * 0.25 / ((4 - 1) * (2 - 1)) = 2 / 3.
     split = nested_variance([[[17.5, 12.5], [14.5, 11.5]], [[9.5, 4.5], [6.5, 3.5]]])
     components = np.array([(128 - 4) / 4, (4 - 2 / 3) / 2, (32 - 2 / 3) / 4, 2 / 3])

@@ -255,6 +255,8 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
     """Return the LLM class, and whether this build of vLLM runs on the CPU."""
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # it warns for each weight of another dtype
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its process tells how it binds memory
+    os.environ.setdefault("TORCH_LOGS", "-torch._library.triton")  # and that Triton, for GPUs, is missing
     try:
         from vllm import LLM
         from vllm.platforms import current_platform
@@ -295,6 +297,7 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
         "max_model_len": -1,  # the model's own, or as much as fits into memory
         "max_num_batched_tokens": spec.batch_tokens,
         "tensor_parallel_size": spec.tensor_parallel,
+        "use_tqdm_on_load": False,
         "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
     if on_cpu:
