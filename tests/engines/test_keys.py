@@ -165,3 +165,9 @@ def test_answer_without_choices_is_refused_unless_filtered() -> None:
         read_reply({"choices": []}, Secrets(None))
     filtered = read_reply({"choices": [], "prompt_filter_results": [{"index": 0}]}, Secrets(None))
     assert filtered.finish_reason == "content_filter"
+
+
+def test_text_beside_a_key_stays_in_an_answer() -> None:
+    """Its last sign comes before the key, and its first sign after it."""
+    key = "sk-0123456789abcdefXYZ"
+    assert Secrets(key).hide_in_answer(f"Z{key}s") == "Z[key]s"
