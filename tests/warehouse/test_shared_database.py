@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ import psycopg
 
 from warehouse.shared import database, patience
 from warehouse.shared.database import Database, HeldLock, Version
+from warehouse.shared.store import SharedStore
 
 URL = "postgresql://reader:a-secret@db.example:5433/culture"
 PLACE = "postgresql://reader@db.example:5433/culture"
@@ -105,6 +107,21 @@ def test_the_place_of_a_database_shows_no_password(url: str, place: str) -> None
 def test_a_wrong_address_is_refused_without_showing_its_password() -> None:
     with pytest.raises(WarehouseError, match=r"CULTURESCOPE_WAREHOUSE is not a valid") as refused:
         Database("mysql://reader:a-secret@db/culture", "")
+    assert "a-secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("named", "url"), [(PLACE, URL), (PLACE + "2", PLACE + "2")])
+def test_a_store_named_without_a_password_gets_that_of_the_same_database_in_the_environment(
+    named: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CULTURESCOPE_WAREHOUSE", URL)
+    store = SharedStore.from_command_line(tmp_path, named, "s3://bucket/parts")
+    assert (store.database.url, store.root) == (url, "s3://bucket/parts")
+
+
+def test_a_store_named_with_a_password_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="set PGPASSWORD") as refused:
+        SharedStore.from_command_line(tmp_path, URL, "s3://bucket/parts")
     assert "a-secret" not in str(refused.value)
 
 
