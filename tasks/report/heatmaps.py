@@ -11,6 +11,7 @@ from markupsafe import Markup
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
@@ -70,10 +71,18 @@ def matrix_panels(
             [short(t) for t in titles], list(rows.values()), size, per_row, (panels.PANEL_GAP[0], 1.0)
         )
         for axes, (title, is_null) in zip(drawn, titles.items(), strict=True):
-            for cell in (cell for cell in cells if cell.panel == title):
-                at = (float(across.index(cell.column)), float(down.index(cell.row)))
-                text = "" if cell.value is None else f"{cell.value:.{digits}f}".replace("-", "−")
-                draw_cell(axes, at, shade(scale, cell.value), text, cell.note, cell.is_framed)
+            own = [cell for cell in cells if cell.panel == title]
+            texts = ["" if c.value is None else f"{c.value:.{digits}f}".replace("-", "−") for c in own]
+            draw_cells(
+                axes,
+                [
+                    Square(
+                        (float(across.index(cell.column)), float(down.index(cell.row))),
+                        shade(scale, cell.value), text, cell.note, cell.is_framed,
+                    )
+                    for cell, text in zip(own, texts, strict=True)
+                ],
+            )  # fmt: skip
             axes.set_xlim(-0.5, len(columns) - 0.5)
             axes.set_xticks(range(len(columns)), list(columns.values()), **ticks)
             axes.title.set_color(MUTED if is_null else INK)
@@ -92,37 +101,49 @@ def shade(scale: ScalarMappable, value: float | None) -> Rgb | None:
     return float(red), float(green), float(blue)
 
 
-def draw_cell(
-    axes: Axes,
-    at: tuple[float, float],
-    fill: Rgb | None,
-    text: str,
-    note: str = "",
-    is_framed: bool = False,
-    hatch: str = "",
-) -> None:
-    """Draw a cell with its number and a note under it; an unscored cell is crossed out."""
-    # Cells lie within their panel, so the box around the figure is found without measuring them (in_layout).
-    x, y = at
-    corner = (x - 0.48, y - 0.46)
-    if fill is None:
-        axes.add_artist(
-            Rectangle(corner, *_SIZE, facecolor="none", edgecolor=RULE, linewidth=0.6, in_layout=False)
-        )
-        axes.text(x, y, "×", color=MUTED, **_CENTRED)
-        return
-    edge, width = (INK, 1.4) if is_framed else ("#8c8c8c", 0.0)
-    axes.add_artist(
-        Rectangle(
-            corner, *_SIZE, facecolor=fill, hatch=hatch, edgecolor=edge, linewidth=width, in_layout=False
-        )
-    )
-    red, green, blue = fill
-    colour = _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else _LIGHT
-    up = 0.16 if note else 0.0
-    axes.text(x, y - up, text, fontsize=7.5, color=colour, **_CENTRED)
-    if note:
-        axes.text(x, y + 0.24, note, fontsize=SMALL, color=colour, **_CENTRED)
+class Square(NamedTuple):
+    """A drawn cell. at: its column and row; fill: None for an unscored cell; note: a line under the text."""
+
+    at: tuple[float, float]
+    fill: Rgb | None
+    text: str
+    note: str = ""
+    is_framed: bool = False
+    hatch: str = ""
+
+
+def draw_cells(axes: Axes, cells: Sequence[Square]) -> None:
+    """Draw cells with their numbers and notes; unscored cells are crossed out.
+
+    Plain cells are one artist, and the layout leaves all out, since they lie within their panel: each other
+    way takes a fifth longer for a page of fifty models.
+    """
+    plain = [cell for cell in cells if cell.fill and not (cell.is_framed or cell.hatch)]
+    rectangles = PatchCollection(
+        [Rectangle(_corner(cell), *_SIZE) for cell in plain], facecolors=[cell.fill for cell in plain],
+        linewidths=0, in_layout=False,
+    )  # fmt: skip
+    axes.add_collection(rectangles, autolim=False)
+    for cell in cells:
+        x, y = cell.at
+        if cell.fill is None:
+            frame = {"facecolor": "none", "edgecolor": RULE, "linewidth": 0.6}
+            axes.add_artist(Rectangle(_corner(cell), *_SIZE, in_layout=False, **frame))  # type: ignore[arg-type]
+            axes.text(x, y, "×", color=MUTED, **_CENTRED)
+            continue
+        if cell.is_framed or cell.hatch:
+            edge, width = (INK, 1.4) if cell.is_framed else ("#8c8c8c", 0.0)
+            look = {"facecolor": cell.fill, "hatch": cell.hatch, "edgecolor": edge, "linewidth": width}
+            axes.add_artist(Rectangle(_corner(cell), *_SIZE, in_layout=False, **look))  # type: ignore[arg-type]
+        red, green, blue = cell.fill
+        colour = _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else _LIGHT
+        axes.text(x, y - (0.16 if cell.note else 0.0), cell.text, fontsize=7.5, color=colour, **_CENTRED)
+        if cell.note:
+            axes.text(x, y + 0.24, cell.note, fontsize=SMALL, color=colour, **_CENTRED)
+
+
+def _corner(cell: Square) -> tuple[float, float]:
+    return cell.at[0] - _SIZE[0] / 2, cell.at[1] - _SIZE[1] / 2
 
 
 _SIZE: Final = (0.96, 0.92)

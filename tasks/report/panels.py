@@ -62,8 +62,7 @@ def bare(axes: Axes) -> None:
 def interval(axes: Axes, low: float | None, high: float | None, y: float) -> None:
     """Draw an interval with its ends; nothing without an interval."""
     if low is not None and high is not None and high > low:
-        axes.plot([low, high], [y, y], color=INK, linewidth=1.0, solid_capstyle="butt")
-        axes.plot([low, high], [y, y], linestyle="none", marker="|", markersize=4.5, color=INK)
+        axes.plot([low, high], [y, y], color=INK, linewidth=1.0, marker="|", markersize=4.5)
 
 
 def null_mark(axes: Axes, x: float | None, y: float, half: float = 0.45) -> None:

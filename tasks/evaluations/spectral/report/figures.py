@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tasks.report import panels
-from tasks.report.heatmaps import draw_cell, shade
+from tasks.report.heatmaps import Square, draw_cells, shade
 from tasks.report.svg import ACCENT, INK, MUTED, RULE, SMALL, styled, to_svg
 from tasks.report.text import compact, number, short
 
@@ -63,13 +63,15 @@ def spectrum_heatmap(by_question: pl.DataFrame, measure: Measure) -> Markup:
     with styled():
         figure = Figure(figsize=(cell * (n_columns + _GAP * (len(columns.domains) - 1)), height))
         axes = figure.add_axes((0, 0, 1, 1))
+        cells = []
         for row in by_question.iter_rows(named=True):
             value, category = row[measure], row["er_sr_category"]
             at = (columns.x[row["question"]], float(models.index(row["model"])))
             infinite = value is not None and math.isinf(value)
             colour = _INFINITE if infinite else shade(scale, value)
             mark = category[letter] if category else ""
-            draw_cell(axes, at, colour, compact(value), mark, hatch="////" if infinite else "")
+            cells.append(Square(at, colour, compact(value), mark, hatch="////" if infinite else ""))
+        draw_cells(axes, cells)
         _draw_frame(axes, columns, by_question, models)
         bar = figure.add_axes((0, -0.36 / height - 0.06, 0.32, 0.1 / height))
         colorbar = figure.colorbar(scale, cax=bar, orientation="horizontal")

@@ -101,7 +101,14 @@ def similarity_heatmap(
         beside = figure.add_axes((-(width + _GAP) / side, 0, width / side, 1))
         axes = figure.add_axes((0, 0, 1, 1))
         ordered = matrix.values[np.ix_(tree.order, tree.order)]
-        image = axes.imshow(ordered, cmap="magma", vmin=lowest, vmax=1.0, interpolation="none", aspect="auto")
+        colour: dict[str, Any] = {
+            "cmap": "magma",
+            "vmin": lowest,
+            "vmax": 1.0,
+            "interpolation": "none",
+            "aspect": "auto",
+        }
+        axes.imshow(ordered, **colour)
         codes = [matrix.codes[i] for i in tree.order]
         groups_shown = sorted(set(groups.values()))
         colours = {group: GROUP_COLOURS[i % len(GROUP_COLOURS)] for i, group in enumerate(groups_shown)}
@@ -115,11 +122,13 @@ def similarity_heatmap(
         axes.set_axis_off()
         if labelled:
             _label(axes, codes, n - 0.5 + _PAD * n / side)
-        bar = figure.colorbar(
-            image, cax=figure.add_axes((0, -0.5 / side, 0.4, 0.09 / side)), orientation="horizontal"
-        )
-        bar.set_label("cosine (1: the same answers)")
-        bar.outline.set_visible(False)
+        scale = figure.add_axes((0, -0.5 / side, 0.4, 0.09 / side))  # cheaper than matplotlib's colour bar
+        scale.imshow(np.linspace(lowest, 1.0, 64)[None], extent=(lowest, 1.0, 0.0, 1.0), **colour)
+        values = (lowest, (1.0 + lowest) / 2, 1.0)
+        scale.set_xticks(values, [f"{value:.2g}" for value in values])
+        scale.set_yticks([])
+        scale.spines[:].set_visible(False)
+        scale.set_xlabel("cosine (1: the same answers)")
         handles = [Patch(color=colour, label=group) for group, colour in colours.items()]
         figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.46, -0.36 / side), ncols=3,
                       handlelength=0.8, handleheight=0.8, columnspacing=1.0, fontsize=SMALL)  # fmt: skip
