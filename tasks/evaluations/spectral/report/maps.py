@@ -15,7 +15,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Rectangle
 from scipy.cluster.hierarchy import dendrogram, linkage
 from scipy.spatial.distance import squareform
 
@@ -129,9 +129,7 @@ def similarity_heatmap(
         scale.set_yticks([])
         scale.spines[:].set_visible(False)
         scale.set_xlabel("cosine (1: the same answers)")
-        handles = [Patch(color=colour, label=group) for group, colour in colours.items()]
-        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.46, -0.36 / side), ncols=3,
-                      handlelength=0.8, handleheight=0.8, columnspacing=1.0, fontsize=SMALL)  # fmt: skip
+        _draw_key(figure, side, colours)
         numbers = pl.DataFrame(ordered, schema=codes).insert_column(0, pl.Series("country", codes))
         return to_svg(figure, name, f"Similarity of {n} countries, clustered", numbers)
 
@@ -150,6 +148,16 @@ def _label(axes: Axes, codes: list[str], edge: float) -> None:
     for at, code in enumerate(codes):
         axes.text(edge, at, code, va="center", fontsize=SMALL)
         axes.text(at, edge, code, ha="center", va="top", rotation=90, fontsize=SMALL, color=MUTED)
+
+
+def _draw_key(figure: Figure, side: float, colours: Mapping[str, str]) -> None:
+    """Draw each group's colour and name, three in a row; matplotlib's legend takes much longer."""
+    square = 0.09 / side
+    step = (0.3 + 0.055 * max(map(len, colours), default=0)) / side
+    for i, (group, colour) in enumerate(colours.items()):
+        x, y = 0.46 + step * (i % 3), (-0.5 - 0.14 * (i // 3)) / side
+        figure.add_artist(Rectangle((x, y), square, square, color=colour, transform=figure.transFigure))
+        figure.text(x + 1.5 * square, y + square / 2, group, fontsize=SMALL, va="center")
 
 
 _NEARLY_ALIKE = 0.999
