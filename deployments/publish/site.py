@@ -28,6 +28,7 @@ from deployments.publish.data import PublishedTable, SiteAbout, croissant, write
 from deployments.publish.pages import BESIDE, Boards, Pages, boards, foot, sources
 from deployments.publish.rule import refuse_secrets
 from deployments.show import report
+from deployments.show.drawings import frozen_heap
 from deployments.show.overview import overview
 from deployments.show.overview import pages as newest_reports
 from tasks.parsing import parse_json
@@ -80,7 +81,8 @@ def publish(
         tables = write_tables(warehouse, site, include_answers, progress)
         reports = newest_reports(warehouse)
         templates = Pages(about, {name: file for name, (_, file) in reports.items()})
-        texts, figures = _drawn(warehouse, about, of_evaluation, reports, templates, progress)
+        with frozen_heap():
+            texts, figures = _drawn(warehouse, about, of_evaluation, reports, templates, progress)
         date: datetime | None = warehouse.query(_NEWEST).item()
         texts["data.html"] = templates.data(tables, sources(warehouse), about.citation(date), include_answers)
         texts["query.html"] = templates.query(tables)
