@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import Sampling
+from tasks.engines.protocols import Sampling, Unfinished
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.openai_reply import BatchResults
 from tasks.engines.served.transport import Caller
@@ -35,3 +35,7 @@ def test_the_fake_engine_fills_a_form_after_two_turns(spoken: int, is_filled: bo
         talk += [{"role": "assistant", "content": "Why?"}, {"role": "user", "content": "So."}]
     (answer,) = engine.generate([talk], Sampling())
     assert ("#Dish name:" in answer.text and "#Ingredients:" in answer.text) == is_filled
+
+
+def test_unfinished_call_has_its_reason_as_its_text() -> None:
+    assert str(Unfinished("the line is down", {1: "an answer"})) == "the line is down"
