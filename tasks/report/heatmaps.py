@@ -71,18 +71,12 @@ def matrix_panels(
             [short(t) for t in titles], list(rows.values()), size, per_row, (panels.PANEL_GAP[0], 1.0)
         )
         for axes, (title, is_null) in zip(drawn, titles.items(), strict=True):
-            own = [cell for cell in cells if cell.panel == title]
-            texts = ["" if c.value is None else f"{c.value:.{digits}f}".replace("-", "−") for c in own]
-            draw_cells(
-                axes,
-                [
-                    Square(
-                        (float(across.index(cell.column)), float(down.index(cell.row))),
-                        shade(scale, cell.value), text, cell.note, cell.is_framed,
-                    )
-                    for cell, text in zip(own, texts, strict=True)
-                ],
-            )  # fmt: skip
+            squares = []
+            for cell in (cell for cell in cells if cell.panel == title):
+                at = (float(across.index(cell.column)), float(down.index(cell.row)))
+                text = "" if cell.value is None else f"{cell.value:.{digits}f}".replace("-", "−")
+                squares.append(Square(at, shade(scale, cell.value), text, cell.note, cell.is_framed))
+            draw_cells(axes, squares)
             axes.set_xlim(-0.5, len(columns) - 0.5)
             axes.set_xticks(range(len(columns)), list(columns.values()), **ticks)
             axes.title.set_color(MUTED if is_null else INK)
@@ -115,8 +109,8 @@ class Square(NamedTuple):
 def draw_cells(axes: Axes, cells: Sequence[Square]) -> None:
     """Draw cells with their numbers and notes; unscored cells are crossed out.
 
-    Plain cells are one artist, and the layout leaves all out, since they lie within their panel: each other
-    way takes a fifth longer for a page of fifty models.
+    Plain cells are one artist, since fifty models have thousands. No cell is measured for the layout, since
+    cells lie within their panel.
     """
     plain = [cell for cell in cells if cell.fill and not (cell.is_framed or cell.hatch)]
     rectangles = PatchCollection(

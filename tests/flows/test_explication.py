@@ -59,7 +59,7 @@ def generate(
 sent: list[tuple[str, str, int]] = []
 loaded: list[str] = []
 of_first_run: dict[str, list[Any]] = {}
-"""What the fixture's run sent and loaded: other tests send and load more, in any order."""
+"""Copies of ``sent`` and ``loaded`` after the fixture's run, because other tests add to both."""
 
 
 @pytest.fixture(scope="module")

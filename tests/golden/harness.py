@@ -32,7 +32,9 @@ from deployments.packs.folders import write_recipe
 from flows.evaluation import flow_of
 from tests.conftest import REPOSITORY, environment
 from warehouse import Warehouse
+from warehouse.copying import copy
 from warehouse.local_store import LocalStore
+from warehouse.store import store_at
 
 FOLDER = Path(__file__).parent
 EVALUATIONS = sorted(path.stem for path in (FOLDER / "nets").glob("*.py"))
@@ -132,6 +134,14 @@ def new_home(blank: Path, name: str, evaluation: str, url: str) -> Path:
         write_engine(home, fake)
     write_served(home, SERVED, url)
     net(evaluation).prepare(home, files_of(home, evaluation))
+    return home
+
+
+def new_home_of_shared_store(blank: Path, cache: Path, name: str, evaluation: str, url: str) -> Path:
+    """Return a home whose warehouse is the environment's shared store, with ``blank``'s reference data."""
+    copy(Warehouse(LocalStore(blank)), store_at(cache))
+    home = new_home(blank, name, evaluation, url)
+    (home / "culturescope.duckdb").unlink()  # so that nothing can be read from it
     return home
 
 

@@ -15,11 +15,14 @@ import pytest
 
 from tests.engines.test_openai import Scripted
 from tests.faulty import FaultyPostgres, FaultyS3, faulty_postgres, faulty_s3
-from tests.golden.harness import differences, golden_path, metric_rows, new_home, read_golden, run
-from warehouse import Warehouse
-from warehouse.copying import copy
-from warehouse.local_store import LocalStore
-from warehouse.store import store_at
+from tests.golden.harness import (
+    differences,
+    golden_path,
+    metric_rows,
+    new_home_of_shared_store,
+    read_golden,
+    run,
+)
 
 pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
 from warehouse.shared import patience
@@ -67,9 +70,7 @@ def away(
         }
         for name, value in (shared | faulty).items():
             monkeypatch.setenv(name, value)
-        home = new_home(blank, cache.name, evaluation, server.url)
-        copy(Warehouse(LocalStore(blank)), store_at(cache))
-        (home / "culturescope.duckdb").unlink()
+        home = new_home_of_shared_store(blank, cache, cache.name, evaluation, server.url)
         yield Away(s3, postgres, url, home)
 
 

@@ -13,14 +13,11 @@ from tests.golden.harness import (
     golden_path,
     leaderboard_rows,
     metric_rows,
-    new_home,
+    new_home_of_shared_store,
     read_golden,
     run,
 )
 from warehouse import Warehouse, run_checks
-from warehouse.copying import copy
-from warehouse.local_store import LocalStore
-from warehouse.store import store_at
 
 pytestmark = pytest.mark.heavy
 
@@ -36,9 +33,7 @@ def test_numbers_on_a_shared_store_equal_the_recorded_ones(
 ) -> None:
     for name, value in shared_environment.items():
         monkeypatch.setenv(name, value)
-    copy(Warehouse(LocalStore(blank)), store_at(tmp_path))
-    home = new_home(blank, f"{evaluation}-shared", evaluation, server.url)
-    (home / "culturescope.duckdb").unlink()  # so that nothing can be read from it
+    home = new_home_of_shared_store(blank, tmp_path, f"{evaluation}-shared", evaluation, server.url)
     run(evaluation, home)
     for table, rows in (("metric_value", metric_rows), ("leaderboard", leaderboard_rows)):
         recorded = read_golden(golden_path(evaluation, table))

@@ -29,6 +29,11 @@ def sent(outbox: Outbox) -> Sent:
     return there
 
 
+def fail_to_send(outbox: Outbox) -> None:
+    with pytest.raises(ConnectionError), outbox.sending(KIND, PART, memoryview(CONTENT)):
+        raise ConnectionError
+
+
 def test_part_is_on_the_disk_while_it_is_sent_and_no_other_thread_sends_it(outbox: Outbox) -> None:
     with outbox.sending(KIND, PART, memoryview(CONTENT)):
         (file,) = outbox.folder.rglob("*.parquet")
@@ -39,8 +44,7 @@ def test_part_is_on_the_disk_while_it_is_sent_and_no_other_thread_sends_it(outbo
 
 
 def test_part_whose_sending_failed_waits_and_is_sent_once(outbox: Outbox) -> None:
-    with pytest.raises(ConnectionError), outbox.sending(KIND, PART, memoryview(CONTENT)):
-        raise ConnectionError
+    fail_to_send(outbox)
     assert list(outbox.waiting()) == [(KIND, PART)]
     assert sent(outbox) == [(KIND, PART, CONTENT)]
     assert sent(outbox) == []
@@ -50,16 +54,14 @@ def test_part_waits_on_if_it_cannot_be_sent_again(outbox: Outbox) -> None:
     def fail(kind: str, part: str, content: bytes) -> None:
         raise ConnectionError
 
-    with pytest.raises(ConnectionError), outbox.sending(KIND, PART, memoryview(CONTENT)):
-        raise ConnectionError
+    fail_to_send(outbox)
     with pytest.raises(ConnectionError):
         outbox.send(fail)
     assert list(outbox.waiting()) == [(KIND, PART)]
 
 
 def test_damaged_part_is_deleted_and_not_sent(outbox: Outbox) -> None:
-    with pytest.raises(ConnectionError), outbox.sending(KIND, PART, memoryview(CONTENT)):
-        raise ConnectionError
+    fail_to_send(outbox)
     (file,) = outbox.folder.rglob("*.parquet")
     file.write_bytes(b"cut off")
     assert sent(outbox) == []

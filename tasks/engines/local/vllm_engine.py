@@ -255,8 +255,8 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
     """Return the LLM class, and whether this build of vLLM runs on the CPU."""
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # it warns for each weight of another dtype
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its process tells how it binds memory
-    os.environ.setdefault("TORCH_LOGS", "-torch._library.triton")  # and that Triton, for GPUs, is missing
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # it reports how it binds memory
+    os.environ.setdefault("TORCH_LOGS", "-torch._library.triton")  # it warns that Triton is missing
     try:
         from vllm import LLM
         from vllm.platforms import current_platform

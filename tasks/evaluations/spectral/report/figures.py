@@ -158,15 +158,16 @@ def rank_scatter(by_question: pl.DataFrame, leaderboard: pl.DataFrame) -> Markup
 def _draw_panel(axes: Axes, domains: list[str], own: pl.DataFrame) -> None:
     n = len(domains)
     axes.plot([1, n], [0, n - 1], color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))
-    ranks = [own.filter(label=label)["sr_rank"].to_numpy() for label in domains]
-    for y in (y for y, each in enumerate(ranks) if not each.size):
-        panels.not_scored(axes, y)
-    # One artist for all domains: each line of its own costs a millisecond.
-    scored = [(y, each) for y, each in enumerate(ranks) if each.size]
-    axes.hlines(
-        [y for y, _ in scored], [each.min() for _, each in scored], [each.max() for _, each in scored],
-        color=ACCENT, linewidth=1, alpha=0.6,
-    )  # fmt: skip
+    scored = []
+    for y, label in enumerate(domains):
+        ranks = own.filter(label=label)["sr_rank"].to_numpy()
+        if ranks.size:
+            scored.append((y, ranks))
+        else:
+            panels.not_scored(axes, y)
+    # One artist for the lines of all domains, and two for their dots: fifty models have fifty panels.
+    least, most = [each.min() for _, each in scored], [each.max() for _, each in scored]
+    axes.hlines([y for y, _ in scored], least, most, color=ACCENT, linewidth=1, alpha=0.6)
     dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": ACCENT}
     axes.plot(
         [rank for _, each in scored for rank in each],

