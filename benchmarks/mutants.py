@@ -117,7 +117,9 @@ def reached(options: argparse.Namespace, files: Sequence[str]) -> dict[str, dict
         for start in range(0, len(outdated), FILES_AT_ONCE):
             batch = outdated[start : start + FILES_AT_ONCE]
             show(f"recording the blocks that tests enter: {start} of {len(outdated)} files")
-            forked(tree, partial(record, tree, batch, options.markers, options.reach), limit_s=3600)
+            recording = partial(record, tree, batch, options.markers, options.reach.resolve())
+            if (code := forked(tree, recording, limit_s=3600)) != 0:
+                raise SystemExit(f"recording {batch[0]} and {len(batch) - 1} more ended with {code}")
     records = recorded(options.reach)
     return {test: records[test] for test in tests if test in records}
 

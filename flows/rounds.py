@@ -130,11 +130,11 @@ class Rounds:
         """Claim the next lines for a slot; wait until there are some. None: the rounds are over."""
         with self._changed:
             while not (self._is_stopped or self._is_over()):
-                if lines := self._choose(slot):
-                    self.session.claim(lines)
+                if not (lines := self._choose(slot)):
+                    self._changed.wait()
+                elif self.session.claim(lines):
                     self._busy[slot] = lines
                     return lines
-                self._changed.wait()
             self._changed.notify_all()
             return ()
 

@@ -228,12 +228,15 @@ class RunSession:
         """Drop a model's decoded answers from memory; they can be read again."""
         self._decoded.pop(model, None)
 
-    def claim(self, lines: Collection[PlanLine]) -> None:
-        """Take lines out of the plan, because a slot works on them."""
+    def claim(self, lines: Collection[PlanLine]) -> bool:
+        """Take lines out of the plan for a slot; False if some are no longer planned, as after a new plan."""
         with self._lock:
             claimed = {id(line) for line in lines}
             left = tuple(line for line in self.plan.lines if id(line) not in claimed)
+            if len(self.plan.lines) - len(left) != len(claimed):
+                return False
             self.plan = replace(self.plan, lines=left)
+            return True
 
     def release(self, lines: Collection[PlanLine]) -> set[str]:
         """End the work on claimed lines. Returns the models that may have more to send now."""

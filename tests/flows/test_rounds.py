@@ -332,6 +332,29 @@ def test_next_round_of_the_first_half_is_planned_during_the_second(world: World)
     assert len(world.stored) == 4
 
 
+def test_lines_planned_again_before_their_slot_claims_them_are_sent_once(world: World) -> None:
+    """The planner may replace the plan while a slot chooses from the earlier one."""
+    sent, planned_again = list[Answer](), set[str]()
+    choose, known = Rounds._choose, world.complete
+
+    def choose_from_the_earlier_plan(rounds: Rounds, slot: str) -> Any:
+        lines = choose(rounds, slot)
+        if models := {line.model for line in lines} - planned_again:
+            planned_again.update(models)
+            rounds.session.plan_round(models)
+        return lines
+
+    def complete(work: Work, *more: Any) -> Any:
+        sent.extend(work.answers)
+        return known(work, *more)
+
+    world.patches.setattr(Rounds, "_choose", choose_from_the_earlier_plan)
+    world.patch("complete", complete)
+    world.evaluate(world.session("a", "b"))
+    assert planned_again == {"a", "b"}
+    assert len(sent) == len(set(sent)) == 4
+
+
 def test_engines_of_one_server_in_parallel_are_limited(world: World) -> None:
     busy, most, lock = 0, 0, Lock()
 
