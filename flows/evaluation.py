@@ -40,12 +40,7 @@ def flow_of(evaluation: Evaluation[Any, Any, Any]) -> Flow[..., str]:
     run.__name__ = run.__qualname__ = evaluation.name
     run.__doc__ = evaluation.params.__doc__
     run.__annotations__ = {"params": evaluation.params, "return": str}
-    return Flow(
-        run,
-        name=evaluation.name,
-        flow_run_name=f"{evaluation.name} {{params.profile}}",
-        validate_parameters=True,
-    )
+    return Flow(run, name=evaluation.name, flow_run_name=f"{evaluation.name} {{params.profile}}")
 
 
 def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:

@@ -98,6 +98,18 @@ def test_job_size_in_bytes_is_limited(server: BatchServer, ask: Ask, monkeypatch
     assert [len(lines) for lines in server.sent] == [2, 2, 1]
 
 
+def test_answers_may_be_as_long_as_the_jobs_requests_are_many(
+    server: BatchServer, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_batch, "MAX_BYTES", 0)
+    monkeypatch.setattr(openai_batch, "MAX_ANSWER_BYTES", 40)  # an answer has about 300
+    with pytest.raises(Unfinished, match="more than 0 MiB"):
+        ask()
+    monkeypatch.setattr(openai_batch, "MAX_ANSWER_BYTES", 1000)
+    assert texts(ask()) == ANSWERS
+    assert len(server.sent) == 1
+
+
 def test_equal_requests_are_sent_separately(server: BatchServer, ask: Ask) -> None:
     assert texts(ask(TALKS[:1] * 3)) == ANSWERS[:1] * 3
     assert len(server.sent[0]) == 3

@@ -6,7 +6,7 @@ import pytest
 from transformers import PreTrainedTokenizerBase
 
 from tasks.engines import prompting
-from tasks.engines.protocols import EngineError
+from tasks.engines.protocols import RAW, EngineError, is_continued
 
 QUESTIONS = ["What do people eat in Peru?", "What is a holiday in Côte d'Ivoire?"]
 
@@ -102,3 +102,11 @@ def test_plain_prompt_ends_with_one_cue(text: str, expected: str | None) -> None
 def test_plain_prompt_begins_with_the_system_message() -> None:
     talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Food?"}]
     assert prompting.plain_prompt(talk) == "Be brief.\n\nFood?\nAnswer:"
+
+
+@pytest.mark.parametrize(
+    ("roles", "continued"),
+    [([RAW], True), (["user", "assistant"], True), (["user"], False), (["user", "assistant", "user"], False)],
+)
+def test_raw_texts_and_begun_answers_are_continued(roles: list[str], continued: bool) -> None:
+    assert is_continued([{"role": role, "content": "?"} for role in roles]) == continued

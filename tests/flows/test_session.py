@@ -8,11 +8,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 
 from flows import runs
 from flows.session import SHARED, RunSession, handed_over, occasion, prepared
 from flows.session import _candidates as candidates_of
+from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Params, Shared
@@ -58,6 +60,27 @@ def test_later_rounds_are_planned_until_there_is_an_answer() -> None:
     run.answered = {("another", "unit")}
     run.plan_round()
     assert (run.plan.later, run.plan.left) == ((), 1)
+
+
+def test_deleted_answers_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    request, reads = prompts(), list[list[str]]()
+
+    def stored(kind: str, name: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+        reads.append(list(units))
+        return request.compute(FakeEngine(SPEC), units, lambda n: None).select(columns)
+
+    monkeypatch.setattr("tasks.loop.steps.stored", stored)
+    run = run_of("a", asked=[request])
+    monkeypatch.setattr("tasks.loop.steps.unstored", lambda answers: set())
+    run.plan_round()
+    for _ in range(2):
+        assert len(run.completions("a")(request)) == 1
+    assert len(reads) == 1
+    monkeypatch.setattr("tasks.loop.steps.unstored", sessions.unstored)
+    run.replan_deleted()
+    assert run.plan.left == 1
+    run.completions("a")(request)
+    assert len(reads) == 2
 
 
 def test_missing_answer_of_finished_work_is_an_error() -> None:

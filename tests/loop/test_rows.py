@@ -82,9 +82,11 @@ def test_a_difference_uses_points_that_both_sides_have() -> None:
 
 
 def test_counts_give_coverage_and_the_share_of_each_reason() -> None:
-    rows = [(row.metric, row.slice, row.value) for row in count_rows(reasons("", "refused", "", "cut off"))]
-    unanswered = [("unanswered", "cut off", 0.25), ("unanswered", "refused", 0.25)]
-    assert rows == [("coverage", "all", 0.5), *unanswered]
+    rows = count_rows(reasons("", "refused", "", "cut off"))
+    assert [(row.metric, row.slice, row.value, row.n_scored, row.n_unscored) for row in rows] == [
+        ("coverage", "all", 0.5, 4, 0), ("unanswered", "cut off", 0.25, 4, 0),
+        ("unanswered", "refused", 0.25, 4, 0),
+    ]  # fmt: skip
 
 
 def test_slices_leave_out_empty_values() -> None:
