@@ -1,6 +1,7 @@
 """Queries may read the warehouse and its parts, and nothing else on this machine or beyond."""
 
 import random
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -205,6 +206,7 @@ def test_rows_are_printed_as_the_frame_is() -> None:
         ("SELECT INTERVAL 1 MONTH AS a, 2 AS b;  -- the end", [("1 month", 2)]),
         ("SELECT union_value(a := 1) AS u", [("1",)]),
         ("SELECT DATE 'infinity' AS d, 1.5::DOUBLE AS x", [("infinity", 1.5)]),
+        ("SELECT DATE '9999-12-31' AS d, DATE '0001-01-01' AS e", [(date.max, date.min)]),
         ('SELECT 1 AS "a ""b""", INTERVAL 1 DAY AS "a ""b""" /* twice */', [(1, "1 day")]),
         ("SELECT {'a': [1]} AS s, MAP {'k': 1} AS m", [({"a": [1]}, {"k": 1})]),
     ],
