@@ -209,5 +209,6 @@ def test_a_judge_of_the_candidates_family_has_a_preference_warning(
     judge: str, candidate: str, value: float
 ) -> None:
     judges = [Engine("other", "fake", "nobody-2", "h"), Engine("j", "fake", judge, "i")]
-    assert preference_row(judges, candidate).value == value
-    assert preference_row([], candidate).unscored_reason == NO_JUDGE
+    row, without = preference_row(judges, candidate), preference_row([], candidate)
+    assert (row.value, row.n_scored, row.n_unscored) == (value, len(judges), 0)
+    assert (without.unscored_reason, without.n_scored, without.n_unscored) == (NO_JUDGE, 0, 1)
