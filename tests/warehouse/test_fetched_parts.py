@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -255,6 +256,22 @@ def test_a_written_part_stays_in_the_cache_by_default(store: InMemory) -> None:
         assert store.objects[f"parts/{KIND}/{part}.parquet"] == b"x"
         assert path_of(store, part).exists() == remember
     assert set(store.part_sizes(KIND)) >= {"part-True", "part-False"}
+
+
+def test_a_part_that_could_not_be_sent_is_sent_with_the_next(
+    store: InMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str, content: memoryview) -> None:
+        raise ConnectionError
+
+    names = [f"p-{sha256(content).hexdigest()[:32]}" for content in (b"first", b"second")]
+    with monkeypatch.context() as patch:
+        patch.setattr(store.objects, "put", fail)
+        with pytest.raises(ConnectionError):
+            store.put_part(KIND, names[0], memoryview(b"first"))
+    assert store.part_sizes(KIND).keys().isdisjoint(names)
+    store.put_part(KIND, names[1], memoryview(b"second"))
+    assert store.part_sizes(KIND).keys() >= set(names)
 
 
 def test_deleting_a_part_removes_both_copies_and_may_be_repeated(store: InMemory) -> None:

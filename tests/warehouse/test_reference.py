@@ -8,6 +8,7 @@ import pytest
 
 import warehouse.reference as reference_module
 from warehouse import ReferenceItem, Warehouse, WarehouseError, list_hash, replace_item_list
+from warehouse.storage import content_hash
 
 CURRENT = "SELECT item FROM current_item WHERE item_list = ? ORDER BY position"
 
@@ -42,6 +43,14 @@ def test_cells_are_split_into_lists_and_empty_cells_are_empty_lists(warehouse: W
 
 def test_the_hash_of_a_list_does_not_depend_on_order() -> None:
     assert list_hash(["b", "a"]) == hashlib.sha256(b"a\nb").hexdigest()[:16]
+
+
+def test_the_hash_of_files_depends_on_names_contents_and_order(tmp_path: Path) -> None:
+    one, other, third = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
+    for file, text in ((one, "x"), (other, "x"), (third, "y")):
+        file.write_text(text)
+    hashes = {content_hash(files) for files in ([one], [other], [third], [one, third], [third, one], [])}
+    assert len(hashes) == 6
 
 
 def test_changed_file_makes_a_new_version_and_keeps_the_old(warehouse: Warehouse, files: Path) -> None:
