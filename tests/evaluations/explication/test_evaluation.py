@@ -16,7 +16,7 @@ from tasks.evaluations.contract import Cohort, Completions
 from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.materials import RECOMMENDER, TaskError, load_task
 from tasks.evaluations.explication.params import CONDITIONS
-from tasks.evaluations.explication.read import ExplicationAnswers
+from tasks.evaluations.explication.read import ExplicationAnswers, _real_texts
 from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ConversationKey, ExplicationStudy
 from tasks.judging.rubric import CLOSE, OPEN
 from tasks.judging.verdicts import NO_JUDGE
@@ -129,6 +129,22 @@ def test_treatment_adds_only_the_reminder() -> None:
     reminder = load_task("breakfast").reminder
     assert reminder not in control
     assert treatment.replace(f"- {reminder}", "").split() == control.split()
+
+
+def test_shuffled_conversation_ends_with_the_recommendation_for_another_cuisine() -> None:
+    loop, of = Loop(scripts()), study(repetitions=1)
+    answers: ExplicationAnswers = loop.run(of)
+    talks = answers.stage.talks
+    shuffled = {key: turns for key, _, turns in _real_texts(of, answers.stage) if key.source == SHUFFLED}
+    assert len(shuffled) == 6 * 2
+    for key, turns in shuffled.items():
+        assert turns[:-1] == talks[key._replace(source=REAL)].turns[:-1]
+        (origin,) = (
+            other
+            for other in of.real()
+            if other.condition == key.condition and talks[other].turns[-1].text == turns[-1].text
+        )
+        assert of.personas[origin.persona].cuisine != of.personas[key.persona].cuisine
 
 
 def test_hand_calculation_gives_rows_of_a_model_that_adapts() -> None:
