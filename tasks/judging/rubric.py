@@ -215,13 +215,10 @@ class Rubric(_Part):
 
         If the verdicts are numbers, the scores are these numbers.
         """
-        names = {name: _as_number(name) for name in self.verdicts}
-        are_numbers = None not in names.values()
-        pairs = {
-            (float(names[name] or 0) if are_numbers else choice.value, choice.value)
-            for name, choice in self.verdicts.items()
-        }
-        return tuple(sorted(pairs))
+        values = [choice.value for choice in self.verdicts.values()]
+        numbers = [number for name in self.verdicts if (number := _as_number(name)) is not None]
+        scores = numbers if len(numbers) == len(values) else values
+        return tuple(sorted(set(zip(scores, values, strict=True))))
 
     def form(self, keys: Sequence[str]) -> str:
         """Return the form of an answer in words, as the judge reads it; "" if the rules contain it."""

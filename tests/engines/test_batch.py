@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,33 @@ def test_batch_that_did_not_begin_is_begun_again(server: BatchServer, ask: Ask) 
     server.fails.clear()
     assert texts(ask()) == ANSWERS
     assert (len(server.sent), server.count("POST", "/files")) == (1, 1)
+
+
+class WithoutLock(FolderJobs):
+    """Jobs of machines that cannot rely on a lock; each was written just now."""
+
+    def notes(self) -> Mapping[str, tuple[str, float]]:
+        return {name: (text, 0.0) for name, (text, _) in super().notes().items()}
+
+
+def test_job_that_another_machine_may_be_starting_is_looked_up_again(
+    server: BatchServer, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.fails["POST", "/batches"] = 503
+    with pytest.raises(Unfinished):
+        ask()
+    server.fails.clear()
+    pauses = list[float]()
+
+    async def pause(caller: transport.Caller, seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    monkeypatch.setattr(transport.Caller, "pause", pause)
+    engine = OpenAIGenerator(batched(server, timeout=3600), WithoutLock(tmp_path / "jobs"))
+    assert texts(engine.generate(TALKS, Sampling(max_tokens=9, seed=3), SCHEMA)) == ANSWERS
+    assert pauses.count(3600) == 1
+    assert server.count("GET", "/batches") == 2
 
 
 def test_error_on_an_unknown_batch_state_names_the_file_to_delete(

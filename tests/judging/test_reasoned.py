@@ -108,6 +108,8 @@ def test_a_rubric_of_numbers_is_scored_on_its_own_scale() -> None:
     assert scores_of("Score: 6", rubric) == [0.75]
     assert scores_of("Score: 6/10", rubric) == [0.75]
     assert scores_of("Score: 60%", rubric) == ["the score 60% is not from 1 to 10"]
+    from_zero = parse_rubric(SCALE.replace("{ 1 =", "{ 0 =").replace("] },\n ", "] },"), "here")
+    assert from_zero.in_style("reasoned").scale == ((0.0, 0.0), (2.0, 0.5), (10.0, 1.0))
 
 
 def test_a_score_has_the_nearest_verdict(rubric: Rubric) -> None:

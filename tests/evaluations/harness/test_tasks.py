@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -192,3 +193,17 @@ def test_each_task_reads_its_own_subfolder(tmp_path: Path) -> None:
         study_of(files, data={"*": str(tmp_path / "data" / "Egypt")})
     one = study_of(files[:1], data={"*": str(tmp_path / "data" / "Egypt")})
     assert len(one.items) == len(ITEMS)
+
+
+def test_only_unscored_documents_have_a_reason() -> None:
+    study = study_of([FILES / "choice.yaml"])
+    names = [item.name for item in study.items[:4]]
+    values: dict[str, dict[str, Any]] = {
+        names[0]: {"acc": 1.0}, names[1]: {"acc": 1.5}, names[2]: {"": "its program failed"},
+    }  # fmt: skip
+    scores = read.headline_of(study, values, {names[3]: "cut off"})
+    assert scores.values[0] == 1.0
+    assert np.isnan(scores.values[1:]).all()
+    assert scores.reasons.tolist()[:5] == [
+        "", read.NOT_A_SHARE, "its program failed", "cut off", read.NOT_A_SHARE,
+    ]  # fmt: skip
