@@ -6,14 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 from itertools import chain
+from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.loop import progress
+from tasks.loop import progress, steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.prompts import Prompt, Prompts, prompt_seed
 from tasks.loop.requests import Engine
@@ -176,3 +178,29 @@ def test_parts_hold_at_least_as_many_prompts_as_run_concurrently(warehouse: Ware
     for n, sizes in ((8, [32, 32, 32, 4]), (64, [64, 36])):
         spec = EngineSpec(name="m", kind="openai", model="m", options={"max_concurrency": n})
         assert [len(units) for units in missing_parts(prompts, spec, batch=32)] == sizes
+
+
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_a_flow_run_shows_its_leaderboard_and_the_difference_to_the_occasion_before(
+    monkeypatch: pytest.MonkeyPatch, is_repeated: bool
+) -> None:
+    board = pl.DataFrame({"config_hash": ["c"], "run_id": ["r"], "model": ["m"], "accuracy": [1 / 3]})
+    changes = pl.DataFrame({"model": ["m"], "difference": [0.25]}).head(int(is_repeated))
+    store = SimpleNamespace(query=lambda sql, _: board if "leaderboard_cure" in sql else changes)
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr(steps.Warehouse, "open", lambda: store)
+    monkeypatch.setattr(steps, "create_table_artifact", lambda **fields: shown.append(fields))
+    monkeypatch.setenv("CULTURESCOPE_REPORTS", "http://host/reports")
+    steps.show_leaderboard("cure", "c")
+    assert not shown  # outside of a flow run
+    monkeypatch.setattr(steps.FlowRunContext, "get", lambda: object())
+    steps.show_leaderboard("cure", "c")
+    keys = ["leaderboard-cure", "difference-cure"][: 1 + is_repeated]
+    assert [each["key"] for each in shown] == keys
+    assert shown[0]["table"] == [{"model": "m", "accuracy": 0.3333}]
+    for each in shown:
+        text = each["description"]
+        assert "[Report](http://host/reports/cure/c)" in text
+        assert ("[Difference to the occasion before](http://host/artifacts/key/difference-cure)" in text) == (
+            is_repeated
+        )

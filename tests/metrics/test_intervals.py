@@ -244,7 +244,8 @@ def test_half_sample_intervals_stay_within_bounds_and_need_values() -> None:
 
 def test_hand_calculation_gives_sign_flips() -> None:
     # Of the 8 sums -+1 -+2 -+3 those of at least 4 are 6 and 4.
-    assert sign_flip_p([1.0, 2.0, -3.0]) == pytest.approx(5 / 8)
+    for scale in (1.0, 1e-9 / 7, 1e9 / 7):  # sums that tie stay tied whatever the unit
+        assert sign_flip_p(scale * np.array([1.0, 2.0, -3.0])) == pytest.approx(5 / 8)
     assert sign_flip_p([-1.0, 2.0, 3.0]) == pytest.approx(2 / 8)
     assert sign_flip_p([1.0] * 5) == pytest.approx(1 / 32)
     assert sign_flip_p([0.0, 0.0]) == 1.0
