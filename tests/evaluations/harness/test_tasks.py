@@ -15,6 +15,7 @@ from tasks.evaluations.harness import read, rows
 from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessParams, build_study
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.loop.pairs import Document
+from tasks.loop.replies import NO_ANSWER
 from tests.evaluations.harness.tasks_written import ITEMS, TASKS, write_tasks
 
 FILES = Path(__file__).parent / "files"
@@ -207,3 +208,20 @@ def test_only_unscored_documents_have_a_reason() -> None:
     assert scores.reasons.tolist()[:5] == [
         "", read.NOT_A_SHARE, "its program failed", "cut off", read.NOT_A_SHARE,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("condition", "limit", "reason"),
+    [
+        (HEADLINE, 8, NO_ANSWER),
+        (OTHER_QUESTION, 8, read.NOT_ASKED),
+        (OTHER_QUESTION, 1, read.NO_OTHER),  # a single document
+    ],
+)
+def test_a_document_without_an_answer_has_the_conditions_reason(
+    condition: str, limit: int, reason: str
+) -> None:
+    study = study_of([FILES / "choice.yaml"], limit=limit)
+    item = study.items[0]
+    assert read._why_not(study, item, condition, {}) == reason
+    assert read._why_not(study, item, condition, {item.name: []}) == ""

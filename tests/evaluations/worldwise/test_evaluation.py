@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.contract import Cohort, Completions, comparable
+from tasks.evaluations.worldwise.answers import NO_TARGET, samples
 from tasks.evaluations.worldwise.evaluation import EVALUATION
 from tasks.evaluations.worldwise.params import MINILM, WorldwiseParams
 from tasks.evaluations.worldwise.read import Space, WorldwiseAnswers, fixed_texts
@@ -124,6 +125,21 @@ def cohort(
     models: dict[str, WorldwiseAnswers], against: dict[str, WorldwiseAnswers]
 ) -> Cohort[WorldwiseAnswers]:
     return Cohort(models, against, {name: Engine(name, "fake", name, name) for name in models | against})
+
+
+def test_a_sample_has_its_decision_its_scores_or_why_it_has_none(study: WorldwiseStudy) -> None:
+    own = answers(study, without="JP")
+    by_id = {each.id: each for each in samples(study, own)}
+    assert len(by_id) == len(study.samples)
+    scored_one, lost, baseline = by_id["MX:i1:2"], by_id["JP:i1:1"], by_id["baseline:i1:1"]
+    place = dict(study.places())["MX", "i1", 1]
+    assert scored_one.scores["alignment"].value == own.scored.alignment[place]
+    assert scored_one.scores["position"].value == own.scored.primary[place]
+    assert {score.answer for score in scored_one.scores.values()} == {"A"}
+    for score in lost.scores.values():
+        assert (score.value, score.answer, score.explanation) == (None, None, NO_ANSWER)
+    assert baseline.scores["alignment"].explanation == NO_TARGET
+    assert baseline.scores["position"].value is not None
 
 
 def test_only_new_models_get_rows_and_are_compared_with_the_cohort(study: WorldwiseStudy) -> None:
