@@ -17,6 +17,7 @@ from transformers import (
     LlamaConfig,
     Qwen3Config,
 )
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from tasks.engines import prompting
 from tasks.engines.local import forest
@@ -191,6 +192,25 @@ def test_error_on_a_missing_compiler_says_what_to_do(windowed: Path) -> None:
         pytest.raises(EngineError, match=r"cannot compile it here: .*install a C\+\+ compiler, or leave"),
     ):
         PackedTrieScorer(spec, str(windowed))
+
+
+def test_layers_are_compiled_for_any_length_and_an_architecture_without_them_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Layer(GradientCheckpointingLayer):
+        def compile(self, **options: bool) -> None:
+            compiled.append(options)
+
+    compiled, sizes = list[dict[str, bool]](), list[int]()
+    monkeypatch.setattr(PackedTrieScorer, "score", lambda self, prefixes, *_: sizes.append(len(prefixes)))
+    scorer = PackedTrieScorer.__new__(PackedTrieScorer)
+    scorer.spec = EngineSpec(name="tiny", model="x", compile=True)
+    scorer.model = torch.nn.Sequential(Layer(), torch.nn.Linear(1, 1), Layer())
+    scorer._compile()
+    assert (compiled, sizes) == ([{"dynamic": True}] * 2, [1, 2])
+    scorer.model = torch.nn.Linear(1, 1)
+    with pytest.raises(EngineError, match="'tiny': its architecture names no layers to compile"):
+        scorer._compile()
 
 
 def test_log_sum_exp_of_large_logits_does_not_overflow() -> None:
