@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -23,6 +24,7 @@ from tasks.engines import prompting
 from tasks.engines.local import forest
 from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.local.pretrained import _log_sum_exp
+from tasks.engines.local.tree_attention import block_attention
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 
@@ -211,6 +213,24 @@ def test_layers_are_compiled_for_any_length_and_an_architecture_without_them_is_
     scorer.model = torch.nn.Linear(1, 1)
     with pytest.raises(EngineError, match="'tiny': its architecture names no layers to compile"):
         scorer._compile()
+
+
+@pytest.mark.parametrize("scaling", [None, 0.3])
+def test_attention_of_blocks_equals_torchs(scaling: float | None) -> None:
+    n, kv_heads, q, g, k, d = 2, 3, 4, 2, 5, 8
+    drawn = torch.Generator().manual_seed(0)
+    query = torch.randn(n, kv_heads, q, g, d, generator=drawn)
+    key, value = (torch.randn(n, kv_heads, k, d, generator=drawn) for _ in range(2))
+    mask = torch.zeros(n, 1, q, 1, k).masked_fill(
+        torch.rand(n, 1, q, 1, k, generator=drawn) < 0.3, -torch.inf
+    )
+    mask[..., 0] = 0
+    out = block_attention(query, key, value, mask, scaling)
+    heads = query.transpose(2, 3).reshape(n, kv_heads * g, q, d)
+    expected = scaled_dot_product_attention(
+        heads, key, value, attn_mask=mask.squeeze(3), scale=scaling, enable_gqa=True
+    )
+    torch.testing.assert_close(out, expected.view(n, kv_heads, g, q, d).transpose(2, 3))
 
 
 def test_log_sum_exp_of_large_logits_does_not_overflow() -> None:
