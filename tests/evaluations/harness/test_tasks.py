@@ -15,7 +15,8 @@ from tasks.evaluations.harness import read, rows
 from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessParams, build_study
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.loop.pairs import Document
-from tasks.loop.replies import NO_ANSWER
+from tasks.loop.prompts import Completion
+from tasks.loop.replies import EMPTY, NO_ANSWER, REFUSED
 from tests.evaluations.harness.tasks_written import ITEMS, TASKS, write_tasks
 
 FILES = Path(__file__).parent / "files"
@@ -211,17 +212,38 @@ def test_only_unscored_documents_have_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "limit", "reason"),
+    ("file", "condition", "limit", "reason"),
     [
-        (HEADLINE, 8, NO_ANSWER),
-        (OTHER_QUESTION, 8, read.NOT_ASKED),
-        (OTHER_QUESTION, 1, read.NO_OTHER),  # a single document
+        ("choice.yaml", HEADLINE, 8, NO_ANSWER),
+        ("choice.yaml", NO_QUESTION, 8, read.NOT_ASKED),
+        (
+            "written.yaml", NO_QUESTION, 8,
+            "only prompts with options after them are asked without the question",
+        ),
+        ("choice.yaml", OTHER_QUESTION, 8, read.NOT_ASKED),
+        ("choice.yaml", OTHER_QUESTION, 1, read.NO_OTHER),  # a single document
     ],
-)
+)  # fmt: skip
 def test_a_document_without_an_answer_has_the_conditions_reason(
-    condition: str, limit: int, reason: str
+    file: str, condition: str, limit: int, reason: str
 ) -> None:
-    study = study_of([FILES / "choice.yaml"], limit=limit)
+    study = study_of([FILES / file], limit=limit)
     item = study.items[0]
     assert read._why_not(study, item, condition, {}) == reason
     assert read._why_not(study, item, condition, {item.name: []}) == ""
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (None, NO_ANSWER),
+        ([Completion("", "refusal", 1, 0)] * 2, REFUSED),
+        ([Completion("", "refusal", 1, 0), Completion("rice", "stop", 1, 1)], ""),
+        ([Completion(" ", "stop", 1, 1)] * 2, EMPTY),
+        ([Completion("rice", "stop", 1, 1)], ""),
+    ],
+)
+def test_an_answer_is_lost_if_all_its_texts_are_refused_or_empty(
+    answers: list[Completion] | None, reason: str
+) -> None:
+    assert read._lost(answers) == reason
