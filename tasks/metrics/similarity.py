@@ -104,7 +104,7 @@ def expected_word_similarity(cosines: ArrayLike, reference: ArrayLike, counts: A
     has_vector = ~np.isnan(np.diagonal(similarity))
     descending = -np.sort(-similarity[np.ix_(has_vector, has_vector)], axis=1)
     rows, columns = np.nonzero(answers)
-    expected = np.full(rows.size, -np.inf)
+    expected = np.empty(rows.size)
     for count in np.unique(drawn):
         candidate_expectations = np.full(n, -np.inf)
         candidate_expectations[has_vector] = descending @ _largest_of(int(count), n, len(descending))

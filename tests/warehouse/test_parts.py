@@ -263,3 +263,10 @@ def test_old_temporary_files_are_removed_and_new_ones_are_not(warehouse: Warehou
         os.utime(folder / name, (time.time() - age,) * 2)
     register_orphans(warehouse, KIND)
     assert sorted(os.listdir(folder)) == [".new.parquet.2.tmp", "_empty.parquet"]
+
+
+def test_a_part_behind_a_broken_link_has_no_bytes(warehouse: Warehouse, tmp_path: Path) -> None:
+    path = store_part(warehouse, logprobs(), "whole")
+    path.with_stem("broken").symlink_to(tmp_path / "nowhere")
+    sizes = warehouse.store.part_sizes(KIND)
+    assert (sizes["broken"], sizes[path.stem]) == (0, path.stat().st_size)
