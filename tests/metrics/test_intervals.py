@@ -263,6 +263,16 @@ def test_drawn_sign_flips_are_near_the_exact_p_and_repeat_by_seed() -> None:
     assert sign_flip_p(values, seed=1) == sign_flip_p(values[::-1], seed=1)
 
 
+def test_a_sample_that_may_lack_rare_clusters_has_wilsons_end_away_from_the_bound() -> None:
+    """One value in 13 is high; that of 1 - value is the mirror image."""
+    values = np.array([0.64, 0.23, 0.22, 0.21, 0.07, 0.04, *[0.01] * 7])
+    interval = mean_interval(values, bounds=(0.0, 1.0))
+    wilson = proportion_confint(values.sum(), 13, method="wilson")
+    assert interval is not None
+    assert interval[1] == pytest.approx(wilson[1], abs=1e-4)
+    assert mean_interval(1 - values, bounds=(0.0, 1.0)) == pytest.approx((1 - interval[1], 1 - interval[0]))
+
+
 def test_an_interval_of_rare_large_values_stays_within_its_bounds() -> None:
     """Rare large values among eight: Wilson's lower end by rounded constants lay at -0.00025."""
     squares = [7.27706647e-03, 1.51296722e-02, 2.72019573e-03, 1.03628812e-01,

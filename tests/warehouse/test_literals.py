@@ -31,6 +31,11 @@ def test_a_literal_gives_the_value_and_type_of_a_bound_parameter(
     assert ours == connection.execute(sql, {"value": value}).fetchall()
 
 
+@pytest.mark.parametrize("value", [-(2**63) + 1, -127, 0, 2**63 - 1])
+def test_an_integer_of_64_bits_is_its_own_literal(value: int) -> None:
+    assert literal(value) == str(value)
+
+
 @pytest.mark.parametrize("value", [1.5, date(2026, 1, 1), b"x", {"a": 1}, [], "a\0b", 2**70])
 def test_values_without_a_plain_literal_are_bound(connection: duckdb.DuckDBPyConnection, value: Any) -> None:
     assert literal(value) is None
