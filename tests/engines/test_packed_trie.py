@@ -215,6 +215,17 @@ def test_layers_are_compiled_for_any_length_and_an_architecture_without_them_is_
         scorer._compile()
 
 
+def test_a_model_is_compiled_only_if_its_spec_asks_for_it(
+    windowed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = list[bool]()
+    monkeypatch.setattr(PackedTrieScorer, "_compile", lambda self: compiled.append(self.spec.compile))
+    for is_asked in (False, True):
+        spec = EngineSpec(name="tiny", model="x", dtype="float32", compile=is_asked)
+        PackedTrieScorer(spec, str(windowed))
+    assert compiled == [True]
+
+
 @pytest.mark.parametrize("scaling", [None, 0.3])
 def test_attention_of_blocks_equals_torchs(scaling: float | None) -> None:
     n, kv_heads, q, g, k, d = 2, 3, 4, 2, 5, 8

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
@@ -33,6 +34,12 @@ def write(folder: Path, name: str, text: str) -> Path:
 def test_shipped_specs_are_valid() -> None:
     assert {p.stem for p in CATALOGUE.glob("*.toml")} == set(catalogue())
     assert load_spec("smollm2-135m").model == "embedded:smollm2-135m"
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    spec = EngineSpec(name="m", kind="fake", model="m")
+    with pytest.raises(ValidationError, match="frozen"):
+        spec.name = "other"  # type: ignore[misc]
 
 
 def test_unknown_model_is_refused_with_the_catalogue() -> None:

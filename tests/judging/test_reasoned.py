@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasks.judging.reasoned import UNREAD, nearest_verdict, reasoned_scores
-from tasks.judging.rubric import LEAST_TO_REASON, Rubric, has_room_to_reason, judge_prompt, parse_rubric
+from tasks.judging.rubric import LEAST_TO_REASON, Marked, Rubric, has_room_to_reason, judge_prompt, parse_rubric
 from tasks.judging.verdicts import CUT_OFF, UNANSWERED, read_opinions
 from tasks.loop.prompts import Completion
 
@@ -130,6 +130,15 @@ def test_a_reasoning_judges_prompt_has_no_schema(rubric: Rubric, reasoned: Rubri
     assert '"Score of NAME: "' in several
 
 
+def test_an_example_of_several_texts_has_a_reason_and_a_score_for_each(reasoned: Rubric) -> None:
+    (example,) = reasoned.examples
+    ((_, good),) = example.answer.items()
+    answer = {"plum": good, "fig": Marked(verdict="Bad", reason="sour")}
+    of_two = reasoned.model_copy(update={"examples": (example.model_copy(update={"answer": answer}),)})
+    _, _, shown, _ = (message["content"] for message in judge_prompt(of_two, INPUTS, ["plum"]).conversation)
+    assert shown == "plum: tasty.\nfig: sour.\nScore of plum: 1\nScore of fig: 0"
+
+
 def test_rules_on_json_are_sent_to_direct_judges_only(rubric: Rubric) -> None:
     ruled = Rubric(**{**rubric.model_dump(), "system": "Judge it.\n\nAnswer with one JSON object."})
     for style, has_rule in (("direct", True), ("reasoned", False)):
@@ -146,7 +155,8 @@ def test_the_hash_of_a_rubric_includes_its_style(rubric: Rubric, reasoned: Rubri
     before = rubric.hash()
     judge_prompt(rubric, INPUTS, ["plum"])
     own = Rubric(**{**reasoned.model_dump(), "ending": "End with a score."})
-    assert len({before, reasoned.hash(), own.hash()}) == 3
+    endings = [Rubric(**{**rubric.model_dump(), "ending": ending}) for ending in ("Be brief.", "Be fair.")]
+    assert len({before, reasoned.hash(), own.hash(), *(each.hash() for each in endings)}) == 5
     assert reasoned.in_style("direct").hash() == before
     assert rubric.in_style("direct") is rubric
 
