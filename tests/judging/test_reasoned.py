@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tasks.judging.reasoned import UNREAD, nearest_verdict, reasoned_scores
-from tasks.judging.rubric import LEAST_TO_REASON, Marked, Rubric, has_room_to_reason, judge_prompt, parse_rubric
+from tasks.judging.rubric import (
+    LEAST_TO_REASON,
+    Marked,
+    Rubric,
+    has_room_to_reason,
+    judge_prompt,
+    parse_rubric,
+)
 from tasks.judging.verdicts import CUT_OFF, UNANSWERED, read_opinions
 from tasks.loop.prompts import Completion
 
