@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tasks.loop.samples import Score
+from tasks.loop.samples import Score, listed
 
 
 @pytest.mark.parametrize("value", [None, math.nan])
@@ -22,3 +22,8 @@ def test_score_without_a_number_is_unscored_with_its_reason(
 def test_score_of_a_number_has_no_reason(value: float, number: float) -> None:
     score = Score.of(value, "refused")
     assert (score.value, score.explanation) == (number, None)
+
+
+def test_items_are_listed_with_their_place_number_and_unit() -> None:
+    assert listed([("rice", -1.0), ("pho", -12.34567)], "log p") == " 1. rice  -1\n 2. pho  -12.35\n(log p)"
+    assert listed([], "log p") == ""
