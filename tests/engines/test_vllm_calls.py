@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +12,12 @@ import pytest
 
 from tasks.engines.local import memory, vllm_engine
 from tasks.engines.local.vllm_engine import VllmEngine, _arguments, _generation, _token_logprobs
-from tasks.engines.protocols import RAW, EngineError, Generation, Sampling, TokenAlternatives
+from tasks.engines.protocols import RAW, EngineError, Generation, Sampling, TextPair, TokenAlternatives
 from tasks.engines.specs import EngineSpec
 
 CONTEXT = 8
+PAIRS = [([2, 4], 0), ([3], 1), ([4], 0)]
+"""Tokens of each pair's continuation, and the number of tokens cut from its context."""
 
 
 def spec(**fields: Any) -> EngineSpec:
@@ -70,6 +74,40 @@ def test_a_continued_text_is_cut_on_the_left_so_that_the_answer_fits(engine: Vll
     assert (long.text, long.seed) == ("j", 2)
     with pytest.raises(EngineError, match="holds 8 tokens, and max_tokens is 8: set a smaller max_tokens"):
         engine.generate(raw, Sampling(max_tokens=8))
+
+
+def test_scores_are_sums_over_the_tokens_of_each_continuation(
+    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token's log-probability is minus its number over 10; its rank is 1 if it is even."""
+
+    def generate(requests: list[Any], params: Any, use_tqdm: bool) -> list[Any]:
+        scored = [request["prompt_token_ids"] for request in requests]
+        return [
+            SimpleNamespace(prompt_logprobs=[None, *({t: logprob_of(t)} for t in tokens[1:])])
+            for tokens in scored
+        ]
+
+    def logprob_of(token: int) -> Any:
+        return SimpleNamespace(logprob=-token / 10, rank=1 + token % 2)
+
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=dict))
+    monkeypatch.setattr(vllm_engine, "REQUESTS_PER_CALL", 2)
+    monkeypatch.setattr(vllm_engine, "prefix_tokens", lambda tokenizer, prefix: [1] * len(prefix))
+    monkeypatch.setattr(vllm_engine, "continuation_tokens", lambda *_: [[2, 4], [3]])
+    tokens = [SimpleNamespace(tokens=[1, *own], n_scored=len(own), n_cut=cut) for own, cut in PAIRS]
+    monkeypatch.setattr(vllm_engine.pairing, "pair_tokens", lambda *_: tokens)
+    engine._llm = SimpleNamespace(generate=generate)
+    reports: list[int] = []
+    pairs = engine.score_pairs([TextPair("", "")] * 3, reports.append)
+    np.testing.assert_allclose(pairs.logprob, [-0.6, -0.3, -0.4])
+    assert pairs.is_greedy.tolist() == [True, False, True]
+    assert (pairs.n_tokens.tolist(), pairs.n_cut.tolist(), reports) == ([2, 1, 1], [0, 1, 0], [2, 1])
+    scores = engine._score(["a", "bc"], "", [" x y", " z"], reports.append)
+    np.testing.assert_allclose(scores.logprob, [[-0.6, -0.3]] * 2, rtol=1e-6)
+    mean = (math.exp(-0.2) + math.exp(-0.4)) / 2
+    np.testing.assert_allclose(scores.probability, [[mean, math.exp(-0.3)]] * 2, rtol=1e-6)
+    assert (scores.n_tokens.tolist(), reports[2:]) == ([2, 1], [2, 2])
 
 
 def test_a_closed_engine_and_an_error_of_vllm_are_engine_errors(engine: VllmEngine) -> None:
