@@ -46,8 +46,10 @@ def batched(server: BatchServer, **options: Any) -> EngineSpec:
 def ask(server: BatchServer, tmp_path: Path) -> Callable[..., list[Generation]]:
     """Send the prompts, with job files that remain between calls."""
 
-    def ask(talks: Any = TALKS, folder: str = "jobs", **options: Any) -> list[Generation]:
-        engine = OpenAIGenerator(batched(server, **options), FolderJobs(tmp_path / folder))
+    def ask(
+        talks: Any = TALKS, folder: str = "jobs", jobs: type[FolderJobs] = FolderJobs, **options: Any
+    ) -> list[Generation]:
+        engine = OpenAIGenerator(batched(server, **options), jobs(tmp_path / folder))
         return engine.generate(talks, Sampling(max_tokens=9, seed=3), SCHEMA)
 
     return ask
@@ -197,7 +199,7 @@ class WithoutLock(FolderJobs):
 
 
 def test_job_that_another_machine_may_be_starting_is_looked_up_again(
-    server: BatchServer, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: BatchServer, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.fails["POST", "/batches"] = 503
     with pytest.raises(Unfinished):
@@ -210,8 +212,7 @@ def test_job_that_another_machine_may_be_starting_is_looked_up_again(
         return False
 
     monkeypatch.setattr(transport.Caller, "pause", pause)
-    engine = OpenAIGenerator(batched(server, timeout=3600), WithoutLock(tmp_path / "jobs"))
-    assert texts(engine.generate(TALKS, Sampling(max_tokens=9, seed=3), SCHEMA)) == ANSWERS
+    assert texts(ask(jobs=WithoutLock, timeout=3600)) == ANSWERS
     assert pauses.count(3600) == 1
     assert server.count("GET", "/batches") == 2
 

@@ -1,4 +1,7 @@
-"""What is passed to vLLM and read from its answers, without vLLM; ``test_vllm`` has it in process."""
+"""Tests of the arguments that vLLM gets and of how its answers are read, in which vLLM does not run.
+
+In ``test_vllm`` it runs.
+"""
 
 from __future__ import annotations
 
