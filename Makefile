@@ -45,11 +45,11 @@ $(STAMP):
 	touch $@
 
 demo: setup  ## two embedded models through the spectral evaluation, leaderboard and report
-	$(BIN)/culturescope ingest
-	$(BIN)/culturescope models prepare
-	$(BIN)/culturescope run spectral --profile demo
-	$(BIN)/culturescope leaderboard spectral
-	$(BIN)/culturescope report
+	$(BIN)/culturemeter ingest
+	$(BIN)/culturemeter models prepare
+	$(BIN)/culturemeter run spectral --profile demo
+	$(BIN)/culturemeter leaderboard spectral
+	$(BIN)/culturemeter report
 
 # Two processes (three take as long on two cores), which share the files out as tests/workers.py says. One thread
 # each, or they would get in each other's way. What is compiled is kept, as the tests start many processes.
@@ -105,5 +105,5 @@ audit: $(TOOLS)/.installed  ## known holes of the locked versions, where osv.dev
 	if [ $$? -eq 0 ]; then $(TOOLS)/bin/pip-audit --vulnerability-service osv --disable-pip --no-deps -r $(LOCK); \
 	else echo "audit: skipped, no network to osv.dev"; fi
 
-clean:  ## the environment; CULTURESCOPE_HOME stays
+clean:  ## the environment; CULTUREMETER_HOME stays
 	rm -rf $(VENV) $(TOOLS)

@@ -60,13 +60,13 @@ def busy(sizes: Sizes) -> None:
 
 
 def run(evaluation: str, n_waiting: int) -> Result:
-    """Run one model, as ``culturescope run --no-server`` does.
+    """Run one model, as ``culturemeter run --no-server`` does.
 
     Args:
         n_waiting: number of answers that the engine waits for; later ones take no time.
     """
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        os.environ["CULTURESCOPE_HOME"] = folder
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ["CULTUREMETER_HOME"] = folder
         return _run(evaluation, Path(folder), n_waiting)
 
 

@@ -48,8 +48,8 @@ def choices_plan(sizes: Sizes) -> None:
 
 def plan(n_items: int) -> Result:
     """Read and plan an evaluation of ``n_items`` items in a new warehouse, without loading an engine."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        os.environ["CULTURESCOPE_HOME"] = folder
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ["CULTUREMETER_HOME"] = folder
         return _plan(Path(folder), n_items)
 
 

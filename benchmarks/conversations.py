@@ -31,8 +31,8 @@ def conversations(sizes: Sizes) -> None:
 
 def hold(repetitions: int) -> Result:
     """Hold all conversations as a run does, without a Prefect server."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        os.environ["CULTURESCOPE_HOME"] = folder
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ["CULTUREMETER_HOME"] = folder
         return _hold(Path(folder), repetitions)
 
 

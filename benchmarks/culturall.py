@@ -53,8 +53,8 @@ def culturall_release(sizes: Sizes) -> None:
 
 def stored(n_items: int, n_models: int) -> Result:
     """Return the seconds of a run with all answers stored but no rows."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        os.environ["CULTURESCOPE_HOME"] = folder
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ["CULTUREMETER_HOME"] = folder
         return _stored(Path(folder), n_items, n_models)
 
 
@@ -102,8 +102,8 @@ def released(n: int) -> Result:
     from tasks.builders.culturall.params import ReleaseParams
     from tasks.builders.culturall.studies import check_study
 
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        os.environ["CULTURESCOPE_HOME"] = folder
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ["CULTUREMETER_HOME"] = folder
         warehouse = Warehouse.open()
         shipped = warehouse.query("FROM culturall_item ORDER BY item").to_dicts()
         drafts = [_draft(shipped[i % len(shipped)], i) for i in range(n)]

@@ -29,7 +29,7 @@ from tasks.engines.specs import EngineSpec
 from warehouse import home
 
 BATCH_TOKENS = 32768
-REPORT = Path("culturescope-gpu.json")
+REPORT = Path("culturemeter-gpu.json")
 BAR_MINUTES = 15.0
 """Maximum minutes for an 8B model to score the whole profile on one H200."""
 FEW = 4

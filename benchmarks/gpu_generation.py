@@ -63,7 +63,7 @@ def generation(shape: Shape, device: str, conversations: int, tokens: int, repea
     """
     questions = inputs.questions(conversations)
     dialogues = [[{"role": "user", "content": question}] for question in questions]
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
         shape.config(shape.layers).save_pretrained(folder)
         AutoTokenizer.from_pretrained(inputs.model_folder()).save_pretrained(folder)
         spec = EngineSpec(

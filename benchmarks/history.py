@@ -1,6 +1,6 @@
 """Figure: seconds of leaderboards, their history and comparisons after 100 daily occasions of 20 models.
 
-The models do not change, so every drift that ``culturescope drift`` reports is a false alarm.
+The models do not change, so every drift that ``culturemeter drift`` reports is a false alarm.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FROM incoming
 def history(sizes: Sizes) -> None:
     """Print the seconds of each statement, and the number of false alarms."""
     days = 100 if sizes.repeats > 1 else 3
-    with TemporaryDirectory(prefix="culturescope-bench-") as home:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as home:
         built = measure(build, home=home, days=days)
         times = measure(query_seconds, home=home, repeats=sizes.repeats)
         alarms = measure(false_alarms, home=home)

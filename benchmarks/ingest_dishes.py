@@ -51,7 +51,7 @@ def ingest_dishes(sizes: Sizes) -> None:
 
 def fetch_and_join(dishes: int) -> Result:
     """Return the seconds of fetch and join, without starting and loading the server."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
         turtle = Path(folder) / "dishes.ttl"
         turtle.write_text(world(dishes, random.Random(0)), encoding="utf-8")
         store = Path(folder) / "store"
@@ -60,7 +60,7 @@ def fetch_and_join(dishes: int) -> Result:
         with _server(store) as (url, server):
             server_seconds = _processor_seconds(server)
             start = time.perf_counter()
-            harvest = fetch(Endpoint(url, user_agent="culturescope-benchmark", pause_s=0), LANGUAGES)
+            harvest = fetch(Endpoint(url, user_agent="culturemeter-benchmark", pause_s=0), LANGUAGES)
             fetched = time.perf_counter()
             rows, _ = join(harvest, LANGUAGES)
             end = time.perf_counter()

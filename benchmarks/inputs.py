@@ -52,7 +52,7 @@ def fmlama() -> FmlamaStudy:
     It has five templates without the country and five with it. Candidates are the dishes' ingredients, filled
     up with ingredients of other dishes.
     """
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
         warehouse = Warehouse.open(Path(folder))
         shipped = warehouse.query(
             "SELECT * FROM fmlama_dish WHERE dish_set = 'shipped' ORDER BY url"

@@ -1,7 +1,7 @@
 """Figure: size of the database file, and seconds of a publication and of leaderboards, after thousands of
 runs.
 
-It measures the empty shared store that CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS name, else a folder.
+It measures the empty shared store that CULTUREMETER_WAREHOUSE and CULTUREMETER_PARTS name, else a folder.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ WHERE m.evaluation = if(i % 2 = 0, 'cure', 'fmlama')
 
 def many_runs(sizes: Sizes) -> None:
     """Print a line for each number of runs."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as home:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as home:
         n_stored = 0
         for runs in sizes.finished_runs:
             measure(build, home=home, low=n_stored, high=runs)

@@ -145,7 +145,7 @@ def _batches(tests: Sequence[tuple[str, float]]) -> Iterator[list[tuple[str, flo
 @contextmanager
 def copied(base: str | None) -> Iterator[Path]:
     """Yield a copy of a revision or of the working tree, which is deleted afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="culturescope-mutants-")) / "tree"
+    folder = Path(tempfile.mkdtemp(prefix="culturemeter-mutants-")) / "tree"
     folder.mkdir()
     try:
         if base:
@@ -159,10 +159,10 @@ def copied(base: str | None) -> Iterator[Path]:
             for name in filter(lambda name: (ROOT / name).is_file(), listed.splitlines()):
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, folder / name)
-        models = ROOT / ".culturescope" / "models"
+        models = ROOT / ".culturemeter" / "models"
         if models.exists():
-            (folder / ".culturescope").mkdir(exist_ok=True)
-            (folder / ".culturescope" / "models").symlink_to(models.resolve())
+            (folder / ".culturemeter").mkdir(exist_ok=True)
+            (folder / ".culturemeter" / "models").symlink_to(models.resolve())
         yield folder
     finally:
         shutil.rmtree(folder.parent, ignore_errors=True)

@@ -53,8 +53,8 @@ def _share(overhead: float, rate: float, place: str) -> str:
 
 def flow(max_items: int) -> Result:
     """Return the seconds of the flow, of ``engine.score`` in it, and separately of Prefect's start."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        os.environ["CULTURESCOPE_HOME"] = folder
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ["CULTUREMETER_HOME"] = folder
         return _flow(Path(folder), max_items)
 
 

@@ -31,7 +31,7 @@ BARS_S = {"report": 15.0, "all": 20.0, "publish": 20.0}
 
 def pages(sizes: Sizes) -> None:
     """Print the seconds of spectral's page, of the overview with all pages, and of a site."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as home:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as home:
         measure(build, home=home, models=sizes.page_models, occasions=sizes.page_occasions)
         timings = [measure(draw, home=home, time_of=what) for what in ("first", "again")]
         measure(build, home=home, models=1, occasions=1, first=sizes.page_models)

@@ -1,7 +1,7 @@
 """Figure: paired differences: false rejections of 0, and coverage of intervals.
 
 Two models of one population answer the same items, so the true difference is 0; for two populations it is the
-case's ``truth``. All differences are computed by the functions that ``culturescope compare`` uses. Seeds are
+case's ``truth``. All differences are computed by the functions that ``culturemeter compare`` uses. Seeds are
 fixed.
 """
 

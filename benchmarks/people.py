@@ -51,7 +51,7 @@ class Crowd:
 
 def people(sizes: Sizes) -> None:
     """Serve a study by the command, let people save as asyncio tasks of this process, and print the times."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
         home = Path(folder)
         n, seconds = sizes.people, sizes.people_seconds
         command(home, "new", STUDY, "--study", "spectral-ranking", "--people", str(n))
@@ -71,7 +71,7 @@ def people(sizes: Sizes) -> None:
 
 
 def command(home: Path, *arguments: str) -> str:
-    """Run ``culturescope people`` in a process of its own; returns its standard output."""
+    """Run ``culturemeter people`` in a process of its own; returns its standard output."""
     result = subprocess.run(_command(*arguments), env=_environment(home), capture_output=True, text=True)
     if result.returncode:
         raise RuntimeError(result.stdout + result.stderr)
@@ -185,4 +185,4 @@ def _command(*arguments: str) -> list[str]:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(Path(__file__).parent.parent)}
+    return {**os.environ, "CULTUREMETER_HOME": str(home), "PYTHONPATH": str(Path(__file__).parent.parent)}

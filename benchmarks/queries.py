@@ -43,7 +43,7 @@ STATEMENTS = {
 
 def queries(sizes: Sizes) -> None:
     """Print the seconds of two leaderboards and of an aggregate over all rows."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as home:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as home:
         built = measure(build_warehouse, home=home, items=sizes.stored_items)
         ours = measure(query, home=home, repeats=sizes.repeats)
         polars = measure(polars_scan, home=home, repeats=sizes.repeats)

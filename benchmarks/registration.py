@@ -38,7 +38,7 @@ HISTORY = (
 
 def registration(sizes: Sizes) -> None:
     """Print the time to register the same parts in both warehouses."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
         built = measure(build, home=f"{folder}/long", rows=[sizes.registered_units, sizes.metric_values])
         measure(build, home=f"{folder}/empty", rows=[0, 0])
         sides = {name: measure(work, home=f"{folder}/{name}") for name in ("empty", "long")}

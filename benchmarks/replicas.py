@@ -70,8 +70,8 @@ def pairs(limit: int, repeats: int) -> Result:
 
 def overhead() -> Result:
     """Return the milliseconds that a part costs with engines that take no time, on running replicas."""
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        os.environ |= {REPLICAS: "2", "CULTURESCOPE_HOME": folder}
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ |= {REPLICAS: "2", "CULTUREMETER_HOME": folder}
         engines = Path(folder) / "engines"
         engines.mkdir()
         (engines / "benchmark-fake.toml").write_text('kind = "fake"\nmodel = "benchmark"\n')

@@ -1,7 +1,7 @@
 """Figure of a shared store: time of commits by eight writers at once, and of a query among many parts.
 
-It needs an empty store, named by CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS. Every writer is a process
-with a home of its own. The query is `culturescope sql` in a new process with a home that has fetched nothing
+It needs an empty store, named by CULTUREMETER_WAREHOUSE and CULTUREMETER_PARTS. Every writer is a process
+with a home of its own. The query is `culturemeter sql` in a new process with a home that has fetched nothing
 yet.
 """
 
@@ -31,9 +31,9 @@ COUNT_QUERY = "SELECT count(*) AS n FROM part_unit"
 
 def shared_store(sizes: Sizes) -> None:
     """Print the milliseconds of a commit, and the seconds of the query."""
-    if not os.environ.get("CULTURESCOPE_WAREHOUSE"):
-        raise WorkerError("CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS are not set: name an empty store")
-    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+    if not os.environ.get("CULTUREMETER_WAREHOUSE"):
+        raise WorkerError("CULTUREMETER_WAREHOUSE and CULTUREMETER_PARTS are not set: name an empty store")
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
         n_units = measure(open_store, home=f"{folder}/first")["units"]
         if n_units:
             raise WorkerError(f"the store has {n_units} units already: name an empty one")
@@ -106,7 +106,7 @@ def query_seconds(home: str) -> float:
     command = [sys.executable, "-m", "deployments.cli.app", "sql", REQUEST_QUERY, "--format", "csv"]
     start = time.perf_counter()
     done = subprocess.run(
-        command, env=os.environ | {"CULTURESCOPE_HOME": home}, capture_output=True, text=True, check=False
+        command, env=os.environ | {"CULTUREMETER_HOME": home}, capture_output=True, text=True, check=False
     )
     took = time.perf_counter() - start
     if done.returncode or len(done.stdout.splitlines()) != UNITS + 1:

@@ -1,4 +1,4 @@
-"""The command line, the server and the schedules: the ways into Culturescope.
+"""The command line, the server and the schedules: the ways into Culturemeter.
 
 This module is imported first. It makes Ctrl-C during imports print one line in place of a traceback.
 """
@@ -13,5 +13,5 @@ def _stop(*_: object) -> None:
     os._exit(130)
 
 
-if os.path.basename(sys.argv[0]) in ("culturescope", "cli.py"):
+if os.path.basename(sys.argv[0]) in ("culturemeter", "cli.py"):
     signal.signal(signal.SIGINT, _stop)

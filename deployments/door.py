@@ -14,7 +14,7 @@ class Door:
     Attributes:
         title: the question in one line, for the command's help and the Prefect UI.
         models: the default models.
-        examples: options for ``culturescope run <name>``, shown in its help.
+        examples: options for ``culturemeter run <name>``, shown in its help.
         caption: one line under the leaderboard on how to read it, always shown.
         notes: column -> what it means, printed if the column is shown.
         columns: turns a row of the view ``leaderboard_<name>`` into fewer columns for people, the most

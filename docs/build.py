@@ -128,19 +128,19 @@ def command_line(pages: Path) -> str:
         "utils",
         "docs",
         "--name",
-        "culturescope",
+        "culturemeter",
     ]
     settings = os.environ | {"PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     text = subprocess.run(
         command, cwd=REPOSITORY, env=settings, capture_output=True, text=True, check=True
     ).stdout
-    _, *parts = re.split(r"^#+ `culturescope ?([\w -]*)`\n", text, flags=re.M)
+    _, *parts = re.split(r"^#+ `culturemeter ?([\w -]*)`\n", text, flags=re.M)
     help_of = dict(zip(parts[::2], parts[1::2], strict=True))
     (pages / "cli").mkdir()
     groups: dict[str, list[str]] = {}
     for name, body in help_of.items():
         page = f"cli/{name.replace(' ', '-')}.md" if name else "cli.md"
-        title = f"`culturescope {name}`" if name else "Command line"
+        title = f"`culturemeter {name}`" if name else "Command line"
         (pages / page).write_text(f"# {title}\n{with_links(body, name, help_of)}", encoding="utf-8")
         groups.setdefault(name.partition(" ")[0], []).append(page)
     index, *others = (
@@ -189,7 +189,7 @@ def metrics(query: Query) -> Iterator[str]:
 
 def tables(query: Query) -> Iterator[str]:
     """Return the page of every view and table with its columns, from their comments."""
-    yield "# Tables and views\n\nWhat `culturescope sql` can read. Recipes: [SQL cookbook](sql.md)."
+    yield "# Tables and views\n\nWhat `culturemeter sql` can read. Recipes: [SQL cookbook](sql.md)."
     columns = query(
         "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() "
         "WHERE NOT internal AND schema_name = 'main' ORDER BY table_name, column_index"

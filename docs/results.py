@@ -1,4 +1,4 @@
-"""Record a finished run: ``CULTURESCOPE_HOME=… python docs/results.py EVALUATION PROFILE [FIGURE …]``.
+"""Record a finished run: ``CULTUREMETER_HOME=… python docs/results.py EVALUATION PROFILE [FIGURE …]``.
 
 Writes ``docs/results/PROFILE.md`` with leaderboard and times, and the figures of the report beside it (by
 default all but large ones). Add by hand what can and cannot be concluded, and the page's line in the
@@ -52,7 +52,7 @@ def write_results(
     page = BeautifulSoup(report.page(warehouse, evaluation, config), "lxml")
     for link in page.find_all("a", download=lambda name: bool(name) and name.endswith(".svg")):
         name, svg = (
-            str(link["download"]).removeprefix("culturescope-"),
+            str(link["download"]).removeprefix("culturemeter-"),
             unquote(str(link["href"])).partition(",")[2],
         )
         if len(svg.encode()) > MOST_BYTES or (figures and name.removesuffix(".svg") not in figures):

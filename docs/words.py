@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = ("benchmarks", "culturescope", "deployments", "docs", "flows", "scrapers", "tasks", "warehouse")
+CODE = ("benchmarks", "culturemeter", "deployments", "docs", "flows", "scrapers", "tasks", "warehouse")
 TEXT = {".css", ".html", ".md", ".py", ".sql", ".toml", ".csv"}
 OPENING = re.compile(
     r"(As|At|Beside|Between|By|For|From|How|In|Of|On|So|The same|To|What|Where|With)\b(?!.*\?)"

@@ -35,7 +35,7 @@ def build_specnorm(params: SpecnormParams) -> pl.DataFrame:
 
     Only requests without a stored answer are sent, so an interrupted build continues where it stopped.
     Returns the number of drafts by status and fault (status, fault, n_drafts). Drafts without a fault are in
-    the queue file, which ``culturescope specnorm review`` reads back.
+    the queue file, which ``culturemeter specnorm review`` reads back.
 
     Raises:
         EngineError: the model gave no answers, or the budget was reached; answers so far are stored.

@@ -165,7 +165,7 @@ def _on(
             continue
         before, fitting = fitting, [run for run in fitting if fits(run)]
         if not fitting:
-            known = ", ".join(dict.fromkeys(map(label, before))) or "none: start with culturescope run"
+            known = ", ".join(dict.fromkeys(map(label, before))) or "none: start with culturemeter run"
             model = "" if what == "model" else f" of {name}"
             raise WarehouseError(f"no finished run{model} has the {what} {value!r}; known: {known}")
     return fitting

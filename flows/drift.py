@@ -22,7 +22,7 @@ from tasks.engines.served.providers import SERVERS
 from tasks.loop.steps import logger, record_process
 from warehouse import KINDS, Warehouse, now, read_answers
 
-EVENT = "culturescope.drift"
+EVENT = "culturemeter.drift"
 LEVEL = 0.05
 REMOTE = tuple(SERVERS)
 """Kinds of engines whose answers may change although nothing here changed."""
@@ -112,7 +112,7 @@ def report(table: pl.DataFrame, notes: list[str]) -> None:
         return
     lines = [sentence(row) for row in moved.to_dicts()]
     logger().warning("%s", "\n".join([head, *lines]))
-    resource = {"prefect.resource.id": "culturescope.drift", "prefect.resource.name": "Culturescope"}
+    resource = {"prefect.resource.id": "culturemeter.drift", "prefect.resource.name": "Culturemeter"}
     emit_event(EVENT, resource, payload={"n_moved": moved.height, "text": "\n".join(lines)})
 
 

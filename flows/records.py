@@ -123,7 +123,7 @@ def _run_row(session: RunSession, run: str, model: str, engine: Engine | None = 
         engine=spec.described() if spec else {},
         item_lists=session.study.materials,
         boundary_rule=session.boundary_rule(model) if engine else "none",
-        code_version=version("culturescope"),
+        code_version=version("culturemeter"),
         occasion=session.params.occasion,
     )
 

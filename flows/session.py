@@ -126,7 +126,7 @@ class RunSession:
             identity: engine hash and boundary rule, or the name of a null model.
         """
         occasion = [self.params.occasion] if self.params.occasion else []
-        return digest([self.config, *identity, version("culturescope"), *occasion])
+        return digest([self.config, *identity, version("culturemeter"), *occasion])
 
     def boundary_rule(self, model: str) -> str:
         """Return the rule by which a model scores texts.

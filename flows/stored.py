@@ -70,7 +70,7 @@ def finished_runs(
     if not selected:
         words = ", ".join(f"{name} {value!r}" for name, value in filters.items() if value is not None)
         raise WarehouseError(
-            f'no finished run{f" of {words}" if words else ""}: culturescope sql "SELECT DISTINCT '
+            f'no finished run{f" of {words}" if words else ""}: culturemeter sql "SELECT DISTINCT '
             'evaluation, config_hash, model, occasion FROM run" lists all'
         )
     return selected

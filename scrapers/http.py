@@ -36,7 +36,7 @@ from scrapers.model import FetchedPage, ScrapeError, TransientError
 
 __all__ = ["OutOfTimeError", "PoliteSession", "Received", "TooSlowError", "user_agent"]
 
-PRODUCT = "culturescope"
+PRODUCT = "culturemeter"
 """Our product token, which selects our group in robots.txt; without one, the group of ``*`` applies."""
 WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError)
@@ -76,10 +76,10 @@ def user_agent(contact: str | None) -> str:
     fits = text.isascii() and text.isprintable() and not set(text) & set("()<>\\")
     if not (fits and _CONTACT.fullmatch(text)):
         raise ScrapeError(
-            f"live sources need a contact, and {contact!r} is not one: set CULTURESCOPE_CONTACT to your "
+            f"live sources need a contact, and {contact!r} is not one: set CULTUREMETER_CONTACT to your "
             "e-mail address or a page about you. The sources' operators can see it"
         )
-    return f"{PRODUCT}/{version('culturescope')} (+{text})"
+    return f"{PRODUCT}/{version('culturemeter')} (+{text})"
 
 
 class TooSlowError(TransientError):

@@ -42,7 +42,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="session")
 def models_cache() -> Path:
     """The folder in which embedded models are prepared once and kept between runs."""
-    home = os.environ.get("CULTURESCOPE_HOME") or REPOSITORY / ".culturescope"
+    home = os.environ.get("CULTUREMETER_HOME") or REPOSITORY / ".culturemeter"
     return Path(home) / "models"
 
 
@@ -106,7 +106,7 @@ def new_home(blank_in_place: Path, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def home(new_home: Path) -> Path:
-    """A CULTURESCOPE_HOME with a new warehouse and two fake models, fake-a and fake-b, and a slow one."""
+    """A CULTUREMETER_HOME with a new warehouse and two fake models, fake-a and fake-b, and a slow one."""
     engines = new_home / "engines"
     engines.mkdir()
     for name, delay in (("fake-a", 0.0), ("fake-b", 0.0), ("slow", 0.25)):
@@ -119,7 +119,7 @@ def home(new_home: Path) -> Path:
 @pytest.fixture
 def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """The warehouse that commands and steps of this process open."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     return Warehouse.open()
 
 
@@ -130,7 +130,7 @@ def own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Wareh
 
     def copy(warehouse: Warehouse) -> Warehouse:
         home = Path(shutil.copytree(warehouse.home, tmp_path / f"copy-{next(number)}"))
-        monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+        monkeypatch.setenv("CULTUREMETER_HOME", str(home))
         return Warehouse.open(home)
 
     return copy
@@ -147,13 +147,13 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def culturescope(home: Path, prefect_api: str) -> Command:
+def culturemeter(home: Path, prefect_api: str) -> Command:
     """Run the command line in this process, with the environment of a separate process."""
     return checked(lambda arguments: in_process(arguments, environment(home, prefect_api)))
 
 
 @pytest.fixture
-def culturescope_process(home: Path, prefect_api: str) -> Command:
+def culturemeter_process(home: Path, prefect_api: str) -> Command:
     """Run the command line in its own process, as users do; one test per command does this."""
 
     def run(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -182,7 +182,7 @@ def in_process(arguments: tuple[str, ...], env: dict[str, str]) -> subprocess.Co
     """
     from deployments.cli.app import app
 
-    log = logging.getLogger("culturescope")
+    log = logging.getLogger("culturemeter")
     level, propagates, at_exit = log.level, log.propagate, ExitStack()
     before = dict(os.environ)
     with pytest.MonkeyPatch.context() as patch, at_exit:
@@ -204,8 +204,8 @@ def command(*arguments: str) -> list[str]:
 
 def environment(home: Path, api: str | None) -> dict[str, str]:
     """Return a clean environment for a subprocess with this home and this Prefect server."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_"))}
-    own = {"CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTUREMETER_"))}
+    own = {"CULTUREMETER_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
     login = "PREFECT_API_AUTH_STRING"
     return kept | own | ({"PREFECT_API_URL": api, login: os.environ[login]} if api else {})
 

@@ -25,7 +25,7 @@ import pytest
 from tests.ports import free_port
 from tests.waiting import until
 
-USER, PASSWORD = "culturescope", "a-password-of-the-tests"
+USER, PASSWORD = "culturemeter", "a-password-of-the-tests"
 ACCESS_KEY, SECRET_KEY = "keyofthetests", "a-secret-of-the-tests"
 READER_KEY, READER_SECRET = "keyofareader", "a-secret-of-a-reader"
 BUCKET = "warehouse"
@@ -44,7 +44,7 @@ def postgres_server() -> Iterator[str]:
     """Start a server and yield its URL with the password; skip the test where there is no Postgres."""
     psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
     initdb, postgres = (_program(name, _POSTGRES_FOLDERS) for name in ("initdb", "postgres"))
-    folder = Path(tempfile.mkdtemp(prefix="culturescope-postgres-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="culturemeter-postgres-", dir="/tmp"))
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     if as_nobody:
         os.chown(folder, NOBODY, NOBODY)
@@ -84,7 +84,7 @@ def s3_server() -> Iterator[str]:
     """Start an S3 server with one bucket and yield its endpoint; skip the test if there is no seaweedfs."""
     pytest.importorskip("obstore", reason="the extra `shared` is not installed")
     weed = _program("weed", (str(Path(sys.executable).parent),))
-    folder = Path(tempfile.mkdtemp(prefix="culturescope-s3-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="culturemeter-s3-", dir="/tmp"))
     keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
     rights = {"name": "tests", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List"]}
     keys = {"accessKey": READER_KEY, "secretKey": READER_SECRET}
@@ -152,13 +152,13 @@ def shared_environment(postgres_url: str, s3_parts: str, s3_endpoint: str) -> di
 def variables(postgres_url: str, s3_parts: str, s3_endpoint: str) -> dict[str, str]:
     """Return the environment variables that name a shared store and its keys."""
     return {
-        "CULTURESCOPE_WAREHOUSE": postgres_url,
-        "CULTURESCOPE_PARTS": s3_parts,
-        "CULTURESCOPE_PARTS_ENDPOINT": s3_endpoint,
+        "CULTUREMETER_WAREHOUSE": postgres_url,
+        "CULTUREMETER_PARTS": s3_parts,
+        "CULTUREMETER_PARTS_ENDPOINT": s3_endpoint,
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
         "AWS_REGION": "us-east-1",
-        "CULTURESCOPE_PATIENCE_S": "10",
+        "CULTUREMETER_PATIENCE_S": "10",
     }
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
+OURS = ("culturemeter", "deployments", "flows", "tasks", "warehouse", "scrapers")
 FILES = sorted(p for top in OURS for p in (ROOT / top).rglob("*.py") if "reference/build" not in p.as_posix())
 BELOW = ("tasks.metrics", "tasks.engines", "tasks.identity", "tasks.parsing")
 """What any module of tasks may import."""
@@ -40,7 +40,7 @@ def allowed(path: Path) -> tuple[str, ...]:
     """Return the project's packages that a file may import from."""
     top, *rest = path.relative_to(ROOT).parts
     match top:
-        case "culturescope" | "deployments":
+        case "culturemeter" | "deployments":
             return OURS
         case "flows":
             return ("flows", "tasks", "warehouse", "scrapers")

@@ -33,7 +33,7 @@ command.ensure_finalized()
 command.build_lib = ""
 print(*command.get_outputs(include_bytecode=False), sep="\\n")
 """
-PACKAGES = ("culturescope", "deployments", "flows", "scrapers", "tasks", "warehouse")
+PACKAGES = ("culturemeter", "deployments", "flows", "scrapers", "tasks", "warehouse")
 NAMESAKES = "raise SystemExit('a namesake in the working directory was imported')\n"
 
 
@@ -92,8 +92,8 @@ def test_wheel_runs_beside_modules_of_the_same_names(
         (work / name).write_text(NAMESAKES)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "models").symlink_to(smollm2_folder.parent)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
-    environment = kept | {"CULTURESCOPE_HOME": str(tmp_path / "home")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTUREMETER_", "PYTHON"))}
+    environment = kept | {"CULTUREMETER_HOME": str(tmp_path / "home")}
 
     def run(*arguments: str) -> str:
         program = str(bin_folder / arguments[0])
@@ -103,17 +103,17 @@ def test_wheel_runs_beside_modules_of_the_same_names(
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
 
-    where = "import culturescope as cs, tasks, flows; print(cs.__file__, tasks.__file__, flows.__file__)"
+    where = "import culturemeter as cs, tasks, flows; print(cs.__file__, tasks.__file__, flows.__file__)"
     assert run("python", "-c", where).count(str(site)) == 3
     small = ("--domains", "currency", "--max-items", "5", "--half-samples", "20")
-    run("culturescope", "run", "spectral", "--profile", "smoke", "-m", "smollm2-135m", "--no-server", *small)
-    assert "smollm2-135m" in run("culturescope", "leaderboard", "spectral")
+    run("culturemeter", "run", "spectral", "--profile", "smoke", "-m", "smollm2-135m", "--no-server", *small)
+    assert "smollm2-135m" in run("culturemeter", "leaderboard", "spectral")
     from_python = (
-        "import culturescope as cs; print(cs.leaderboard()['model'].to_list(), cs.sql('FROM run').height)"
+        "import culturemeter as cs; print(cs.leaderboard()['model'].to_list(), cs.sql('FROM run').height)"
     )
     assert "smollm2-135m" in run("python", "-c", from_python)
-    run("culturescope", "pack", "new", "mine", "--for", "spectral")
-    run("culturescope", "pack", "check", "mine")
+    run("culturemeter", "pack", "new", "mine", "--for", "spectral")
+    run("culturemeter", "pack", "check", "mine")
 
 
 @pytest.mark.parametrize(

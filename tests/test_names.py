@@ -71,7 +71,7 @@ def test_occasion_takes_only_known_placeholders(name: str) -> None:
 
 
 def test_bad_name_on_the_command_line_is_one_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     text = 'kind = "fake"\nmodel = "m"\nname = "null:list-frequency"\n'
     (home / "engines" / "evil.toml").write_text(text)
     for arguments in (["-m", "evil"], ["-m", "fake-a", "--occasion", "null:x"]):

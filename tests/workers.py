@@ -20,7 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = {
-    "a Prefect server": r"\b(prefect_api|culturescope_process|culturescope): (str|Command)\b",
+    "a Prefect server": r"\b(prefect_api|culturemeter_process|culturemeter): (str|Command)\b",
     "a run of each evaluation": r"\b(undisturbed|finished|fresh): Homes\b",
     "small runs of all": r"\ball_runs: Warehouse\b",
 }

@@ -29,7 +29,7 @@ LEASE_S = 120.0
 """Seconds until other processes may take the units of a killed one."""
 _POLL_S = 2.0
 
-_log = logging.getLogger("culturescope")
+_log = logging.getLogger("culturemeter")
 
 
 def claimed(warehouse: Warehouse, kind: str, units: Collection[Unit]) -> Iterator[list[Unit]]:

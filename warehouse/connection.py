@@ -83,7 +83,7 @@ class Warehouse:
         if "?" in str(folder):
             raise WarehouseError(
                 f"{folder} has a question mark, after which DuckDB expects options. Set "
-                f"CULTURESCOPE_HOME to a folder without one."
+                f"CULTUREMETER_HOME to a folder without one."
             )
         if _current.get(folder) != warehouse._signs():
             private_folder(folder)
@@ -118,7 +118,7 @@ class Warehouse:
         if store.version() is None:
             raise WarehouseError(
                 f"there is no warehouse at {store.place}: set {HOME} to the folder of yours, or make one "
-                "here with `culturescope ingest` or any run, such as `run spectral --profile smoke`"
+                "here with `culturemeter ingest` or any run, such as `run spectral --profile smoke`"
             )
         return cls.open(where)
 
@@ -242,7 +242,7 @@ class Warehouse:
                 if ".parquet" not in str(error):
                     raise WarehouseError(str(error)) from error
                 raise WarehouseError(
-                    f"a part under {self.store.root}/parts cannot be read: {error}. Run `culturescope "
+                    f"a part under {self.store.root}/parts cannot be read: {error}. Run `culturemeter "
                     f"check`: it moves broken parts to quarantine/, and the next run makes them again."
                 ) from error
 

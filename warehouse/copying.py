@@ -79,7 +79,7 @@ def _snapshot(source: Store, target: Store) -> Iterator[Path]:
     """Yield a copy of the source's file with all registrations and with the views of the target."""
     private_folder(target.folder)
     create_empty_parts(target.folder)
-    with TemporaryDirectory(prefix="culturescope-copy-") as folder:
+    with TemporaryDirectory(prefix="culturemeter-copy-") as folder:
         file = Path(folder) / "copy.duckdb"
         with source.draft() as draft:
             if not draft.path.exists():
@@ -109,7 +109,7 @@ def _parts(file: Path) -> list[tuple[str, str]]:
     if unhashed := [part for _, part in parts if not has_hash(part)]:
         raise WarehouseError(
             f"{len(unhashed)} parts have no hash in their names yet, such as {unhashed[0]}: run "
-            f"`culturescope check` on the source warehouse, which rewrites them."
+            f"`culturemeter check` on the source warehouse, which rewrites them."
         )
     return parts
 
@@ -126,7 +126,7 @@ def _copy_parts(source: Store, target: Store, parts: list[tuple[str, str]], repo
                 content = b""
             if not is_as_written(part, content):
                 raise WarehouseError(
-                    f"part {kind}/{part} of {source.place} is damaged or missing. Run `culturescope check` "
+                    f"part {kind}/{part} of {source.place} is damaged or missing. Run `culturemeter check` "
                     f"there, then the run that the part belongs to, then copy again."
                 )
             target.put_part(kind, part, memoryview(content), remember=False)

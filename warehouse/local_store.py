@@ -24,7 +24,7 @@ from warehouse.storage import (
     written_whole,
 )
 
-FILE = "culturescope.duckdb"
+FILE = "culturemeter.duckdb"
 _WRITE_LOCK_PATIENCE_S = 600.0
 
 _writing = threading.local()  # .paths: the files that this thread is writing

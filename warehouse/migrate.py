@@ -75,7 +75,7 @@ def _pending(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Path]:
         if version not in files:
             raise WarehouseError(
                 f"the database has migration {name}, which {folder} lacks: newer code wrote it. "
-                f"Update the checkout, or set CULTURESCOPE_HOME to another folder."
+                f"Update the checkout, or set CULTUREMETER_HOME to another folder."
             )
         if _sha256(files[version]) != sha256:
             raise WarehouseError(

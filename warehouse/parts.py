@@ -108,7 +108,7 @@ def _read_or_set_aside(store: Store, kind: str, name: str, read: Callable[[], pl
         raise
     except FileNotFoundError as error:
         raise WarehouseError(
-            f"there is no part {path}. If it is registered, run `culturescope check`: the next "
+            f"there is no part {path}. If it is registered, run `culturemeter check`: the next "
             f"run then answers its units again."
         ) from error
     except BaseException as error:  # polars' panics on damage are not Exceptions
@@ -116,7 +116,7 @@ def _read_or_set_aside(store: Store, kind: str, name: str, read: Callable[[], pl
             raise  # such as too many open files: the part itself may be sound
         raise CorruptPart(
             f"part {path} is corrupt: {error}. It was moved to {store.set_part_aside(kind, name)}. Run "
-            f"`culturescope check` to unregister it; the next run then answers its units again."
+            f"`culturemeter check` to unregister it; the next run then answers its units again."
         ) from error
 
 

@@ -27,7 +27,7 @@ from warehouse.store import Store
 
 # None of these takes parameters.
 _ATTACH = """
-ATTACH '{path}' AS culturescope (READ_ONLY);
+ATTACH '{path}' AS culturemeter (READ_ONLY);
 SET allowed_directories = ['{parts}', '{parts_as_glob}'];
 SET enable_external_access = false;
 SET lock_configuration = true;
@@ -65,7 +65,7 @@ class _Version:
         # A separate in-memory database, because connect(path) returns a cached instance, with an old version
         # of the file, while anybody in this process reads that. Spills go to the system's temporary folder:
         # the default for in-memory databases is the working directory.
-        spill = Path(tempfile.gettempdir()) / f"culturescope-{uuid4().hex}"
+        spill = Path(tempfile.gettempdir()) / f"culturemeter-{uuid4().hex}"
         self.instance = duckdb.connect(":memory:", config={"temp_directory": str(spill), **_CONFIG})
         self.file = path.open("rb")
         self._listed: tuple[object, Mapping[str, list[str]]] = None, {}
@@ -211,13 +211,13 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
         path = store.published()
         if path is None:
             raise WarehouseError(
-                f"there is no warehouse at {store.place}: `culturescope ingest` or any run makes one."
+                f"there is no warehouse at {store.place}: `culturemeter ingest` or any run makes one."
             )
         version = patiently(path, lambda p=path: _shared.enter(p, store))  # type: ignore[misc]
         try:
             connection = version.instance.cursor()
             try:
-                connection.execute("USE culturescope")
+                connection.execute("USE culturemeter")
                 n_waiting = version.n_waiting(connection)
                 if n_waiting is not None:
                     if n_waiting:
@@ -251,7 +251,7 @@ def damaged(path: object, error: duckdb.Error) -> WarehouseError:
     """Return the error for a file that DuckDB cannot open, or that has a block with a wrong checksum."""
     return WarehouseError(
         f"{path} cannot be opened: {str(error).splitlines()[0]} If it is damaged, move it away: "
-        f"`culturescope ingest` makes a new one, and later runs use the answers in parts/ again."
+        f"`culturemeter ingest` makes a new one, and later runs use the answers in parts/ again."
     )
 
 

@@ -67,7 +67,7 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         if statement.type != duckdb.StatementType.SELECT:
             raise WarehouseError(
                 f"{statement.type.name} is not allowed: the warehouse runs only queries "
-                f"(SELECT, FROM, SUMMARIZE …). `culturescope sql … --out FILE` writes a result."
+                f"(SELECT, FROM, SUMMARIZE …). `culturemeter sql … --out FILE` writes a result."
             )
     if len(statements) > 1:
         raise WarehouseError(

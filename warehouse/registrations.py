@@ -26,7 +26,7 @@ from filelock import FileLock
 
 from warehouse.storage import WarehouseError, now, room_for, written_whole
 
-_log = logging.getLogger("culturescope")
+_log = logging.getLogger("culturemeter")
 
 T = TypeVar("T")
 
@@ -195,7 +195,7 @@ class Registrations:
                 return self._call_once(work, reads=reads)
         except sqlite3.DatabaseError as error:
             raise WarehouseError(
-                f"{self.path} cannot be used: {error}. Set CULTURESCOPE_HOME to a folder that you may "
+                f"{self.path} cannot be used: {error}. Set CULTUREMETER_HOME to a folder that you may "
                 f"write to, on a disk of this machine."
             ) from error
 

@@ -78,7 +78,7 @@ def find_run(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, str,
     """
     runs: list[tuple[str, str, str, str]] = connection.execute(_FIND, [run]).fetchall()
     if not runs:
-        raise WarehouseError(f"unknown run {run!r}; `culturescope runs` lists them.")
+        raise WarehouseError(f"unknown run {run!r}; `culturemeter runs` lists them.")
     if len(runs) > 1:
         examples = ", ".join(sorted(row[0] for row in runs)[:5])
         raise WarehouseError(f"run {run!r} is ambiguous: {len(runs)} runs begin with it, such as {examples}.")

@@ -18,10 +18,10 @@ from uuid import uuid4
 import duckdb
 import polars as pl
 
-HOME = "CULTURESCOPE_HOME"
+HOME = "CULTUREMETER_HOME"
 """Variable with the path of the warehouse's folder."""
 
-CACHE_GB = "CULTURESCOPE_CACHE_GB"
+CACHE_GB = "CULTUREMETER_CACHE_GB"
 """Variable with the limit, in gigabytes, of a machine's copies from a shared store."""
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
@@ -54,16 +54,16 @@ class CacheSize(NamedTuple):
 
 
 def home() -> Path:
-    """Return the warehouse's folder, and make it if missing: $CULTURESCOPE_HOME, else `.culturescope`.
+    """Return the warehouse's folder, and make it if missing: $CULTUREMETER_HOME, else `.culturemeter`.
 
-    `.culturescope` is in the checkout, or in the working directory if the packages are installed without one.
+    `.culturemeter` is in the checkout, or in the working directory if the packages are installed without one.
     """
     folder = usual_home()
     try:
         private_folder(folder)
     except OSError as error:
         raise WarehouseError(
-            f"cannot create the warehouse folder {folder}: {error.strerror}. Set CULTURESCOPE_HOME to a "
+            f"cannot create the warehouse folder {folder}: {error.strerror}. Set CULTUREMETER_HOME to a "
             f"folder that you may write to."
         ) from error
     return folder
@@ -85,7 +85,7 @@ def usual_home() -> Path:
 
     Raises WarehouseError for a path that cannot be resolved: a link to itself, or ~ of an unknown user.
     """
-    default = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
+    default = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturemeter"
     folder = os.environ.get(HOME) or str(default)
     try:
         return Path(folder).expanduser().resolve()
@@ -190,7 +190,7 @@ def room_for(target: Path, needed: int) -> Iterator[None]:
         raise WarehouseError(
             f"no room to write {target}: about {needed / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB are "
             f"free (a quota or a file-size limit may allow less). Nothing was changed. Free some space, or "
-            f"move the warehouse to a larger disk with CULTURESCOPE_HOME, and run again."
+            f"move the warehouse to a larger disk with CULTUREMETER_HOME, and run again."
         ) from error
 
 

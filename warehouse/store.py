@@ -16,7 +16,7 @@ from warehouse.registrations import Log, Position
 from warehouse.storage import CacheSize, WarehouseError
 from warehouse.storage import home as default_home
 
-VARIABLE = "CULTURESCOPE_WAREHOUSE"
+VARIABLE = "CULTUREMETER_WAREHOUSE"
 """Variable with the address of a shared store's database; if unset, the store is the home folder."""
 
 
@@ -140,7 +140,7 @@ class Store(Protocol):
 
 
 def store_at(location: "Path | Store | None" = None) -> Store:
-    """Return the store of a home folder: the shared one that $CULTURESCOPE_WAREHOUSE names, else the folder.
+    """Return the store of a home folder: the shared one that $CULTUREMETER_WAREHOUSE names, else the folder.
 
     location: home folder, default ``warehouse.home()``; a store is returned as it is. Raises WarehouseError
     if the environment names a shared store incompletely.
@@ -159,7 +159,7 @@ def store_at(location: "Path | Store | None" = None) -> Store:
 def store_named(place: str, parts: str | None = None) -> Store:
     """Return the store named on a command line: a folder, or the address of a database without its password.
 
-    parts: s3://bucket/prefix for a database; default $CULTURESCOPE_PARTS. Raises WarehouseError for an
+    parts: s3://bucket/prefix for a database; default $CULTUREMETER_PARTS. Raises WarehouseError for an
     address with a password, which everybody on the machine could see.
     """
     if not place.startswith(("postgresql://", "postgres://")):

@@ -49,7 +49,7 @@ def check_files(paths: Iterable[str | Path]) -> None:
             if not is_sound:
                 raise WarehouseError(
                     f"part {path} is corrupt: its content does not match the hash in its name. Run "
-                    f"`culturescope check`: it moves the part to quarantine/, and the next run answers its "
+                    f"`culturemeter check`: it moves the part to quarantine/, and the next run answers its "
                     f"units again."
                 )
             _sound[path] = signs[path] or (0, 0, 0)

@@ -1,4 +1,4 @@
-"""The command line: ``culturescope --help``. A command's module is imported when it is called."""
+"""The command line: ``culturemeter --help``. A command's module is imported when it is called."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version  # slow: it imports the email modules
 
-        typer.echo(version("culturescope"))
+        typer.echo(version("culturemeter"))
         raise typer.Exit()
 
 
@@ -118,7 +118,7 @@ def main(
         bool, typer.Option("--version", help="print the version", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`."""
+    """How well do language models know the world's cultures? All state lives under `CULTUREMETER_HOME`."""
 
 
 if __name__ == "__main__":

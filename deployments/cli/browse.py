@@ -1,4 +1,4 @@
-"""``culturescope export inspect`` and ``culturescope browse``: prompts, answers and verdicts."""
+"""``culturemeter export inspect`` and ``culturemeter browse``: prompts, answers and verdicts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Of = Annotated[str | None, of_evaluations("all")]
 Model = Annotated[
     str | None, typer.Option("--model", "-m", help="model as named on the leaderboard; default: all")
 ]
-Out = Annotated[Path | None, typer.Option(help="folder to write to; default: inspect/ in CULTURESCOPE_HOME")]
+Out = Annotated[Path | None, typer.Option(help="folder to write to; default: inspect/ in CULTUREMETER_HOME")]
 
 
 @app.command("inspect")
@@ -67,9 +67,9 @@ def export_inspect(
 
     Examples:
 
-    - `culturescope export inspect`
+    - `culturemeter export inspect`
 
-    - `culturescope export inspect cure --model gemma3-270m --out logs`
+    - `culturemeter export inspect cure --model gemma3-270m --out logs`
     """
     with errors("run again to continue; finished logs are kept"):
         folder = out or Warehouse.existing().home / FOLDER
@@ -89,14 +89,14 @@ def browse(
 ) -> None:
     """Read prompts, answers, verdicts and conversations in the browser, with the viewer of Inspect.
 
-    First writes missing logs (as `culturescope export inspect` does), then serves them on 127.0.0.1 until
+    First writes missing logs (as `culturemeter export inspect` does), then serves them on 127.0.0.1 until
     Ctrl-C. Anyone with an account on this machine can read them there.
 
     Examples:
 
-    - `culturescope browse`
+    - `culturemeter browse`
 
-    - `culturescope browse explication --model gemma3-270m --port 8000`
+    - `culturemeter browse explication --model gemma3-270m --port 8000`
     """
     with errors("run again to continue; finished logs are kept"):
         folder = out or Warehouse.existing().home / FOLDER
@@ -174,7 +174,7 @@ def _runs(
     if runs:
         return runs
     if profile:
-        raise WarehouseError(f"no finished run has the profile {profile!r}: `culturescope runs` lists them")
+        raise WarehouseError(f"no finished run has the profile {profile!r}: `culturemeter runs` lists them")
     return finished_runs(None, None, model, occasion)
 
 

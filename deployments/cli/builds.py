@@ -1,4 +1,4 @@
-"""``culturescope specnorm`` and ``culturescope culturall``: build a data set in stages that people review.
+"""``culturemeter specnorm`` and ``culturemeter culturall``: build a data set in stages that people review.
 
 The options of each command that drafts are the fields of its params. It shows its plan first.
 """
@@ -89,7 +89,7 @@ def _command(
             queue = getattr(params, "queue", None)
             if queue and Path(queue).is_file():
                 build = "specnorm" if kind is SpecnormParams else "culturall"
-                say(f" fill in {queue}; next: culturescope {build} review {queue}", "done")
+                say(f" fill in {queue}; next: culturemeter {build} review {queue}", "done")
             elif queue:
                 say("no draft waits for a review, so no queue was written", style="")
             show_standing()
@@ -165,9 +165,9 @@ draft is queued or published is not drafted again; drafts not yet reviewed are i
 
 Examples:
 
-- `culturescope specnorm build -m gpt --n 100 --max-usd 2 --dry-run`
+- `culturemeter specnorm build -m gpt --n 100 --max-usd 2 --dry-run`
 
-- `culturescope specnorm build -m ./writer.toml --seeds norms.csv --queue first.csv`
+- `culturemeter specnorm build -m ./writer.toml --seeds norms.csv --queue first.csv`
 """,
 )(
     _command(
@@ -191,7 +191,7 @@ def review_specnorm(
     Rows without a decision stay pending: run the command again when more are decided. A later decision
     replaces an earlier one. Revised texts are checked like drafts; faulty ones are listed, not published.
 
-    Example: `culturescope specnorm review queue.csv --out published.csv`
+    Example: `culturemeter specnorm review queue.csv --out published.csv`
     """
     with errors():
         configure(Warehouse.open().home)
@@ -210,7 +210,7 @@ def review_specnorm(
 def status_specnorm(form: As = Format.table) -> None:
     """Show drafts by status, country and specificity with their share of yes, and progress to the target.
 
-    Example: `culturescope specnorm status --format csv`
+    Example: `culturemeter specnorm status --format csv`
     """
     with errors():
         show(Warehouse.open().query(SPECNORM_COUNTS), form)
@@ -285,21 +285,21 @@ a usable draft is not drafted again; a draft that a solver has not answered yet 
 
 Examples:
 
-- `culturescope culturall build --model gpt --pages excerpts/ --language kk --solvers a,b,c --judges gpt
+- `culturemeter culturall build --model gpt --pages excerpts/ --language kk --solvers a,b,c --judges gpt
 --dry-run`
 
-- `culturescope culturall build --model gpt --topics topics.xlsx --examples 10 --datasets questions.csv`
+- `culturemeter culturall build --model gpt --topics topics.xlsx --examples 10 --datasets questions.csv`
 
-- `culturescope culturall build --written mine.csv --solvers a,b,c`
+- `culturemeter culturall build --written mine.csv --solvers a,b,c`
 """),
     "elevate": (ElevateParams, _plan_elevate, """\
 Have a model make easy drafts harder, and queue its proposals for review.
 
 A draft is easy if most solvers solve it.
 
-A proposal replaces its draft once a reviewer has accepted it (`culturescope culturall review`).
+A proposal replaces its draft once a reviewer has accepted it (`culturemeter culturall review`).
 
-Example: `culturescope culturall elevate --model gpt --solvers a,b,c --judges gpt --queue harder.csv`
+Example: `culturemeter culturall elevate --model gpt --solvers a,b,c --judges gpt --queue harder.csv`
 """),
     "release": (ReleaseParams, _plan_release, """\
 Label, translate and check drafts, and publish those that reviewers accept.
@@ -308,10 +308,10 @@ Run it again after each review: it publishes a new version if anything has chang
 
 Examples:
 
-- `culturescope culturall release --model gpt --queue review.csv --max-usd 5`
+- `culturemeter culturall release --model gpt --queue review.csv --max-usd 5`
 
-- `culturescope culturall release --queue more.csv --out version-1`, then
-`culturescope run culturall --file version-1/items.jsonl`
+- `culturemeter culturall release --queue more.csv --out version-1`, then
+`culturemeter run culturall --file version-1/items.jsonl`
 """),
 }  # fmt: skip
 for _name, (_kind, _planned, _help) in CULTURALL.items():
@@ -328,7 +328,7 @@ def review_culturall(
     Rows without a decision stay pending: run the command again when more are decided. A later decision
     replaces an earlier one. Revised texts are checked like drafts; faulty ones are listed, not stored.
 
-    Example: `culturescope culturall review review.csv`
+    Example: `culturemeter culturall review review.csv`
     """
     with errors():
         configure(Warehouse.open().home)
@@ -347,7 +347,7 @@ def review_culturall(
 def status_culturall(form: As = Format.table) -> None:
     """Show drafts by status and fault, and the last version beside the paper's figures.
 
-    Example: `culturescope culturall status --format csv`
+    Example: `culturemeter culturall status --format csv`
     """
     with errors():
         show(Warehouse.open().query("FROM culturall_build"), form)

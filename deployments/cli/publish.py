@@ -1,4 +1,4 @@
-"""``culturescope publish``: write a static site of all finished runs."""
+"""``culturemeter publish``: write a static site of all finished runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LICENCE = "licence of the numbers: an SPDX identifier such as CC-BY-4.0, or a U
 
 def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help=_FOLDER)],
-    title: Annotated[str, typer.Option(help="title of the site")] = "Culturescope",
+    title: Annotated[str, typer.Option(help="title of the site")] = "Culturemeter",
     licence: Annotated[str | None, typer.Option(help=_LICENCE)] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="publisher's name")] = None,
     url: Annotated[str | None, typer.Option(help="URL of the published site, for citations")] = None,
@@ -35,7 +35,7 @@ def publish(
 
     Examples:
 
-    - `culturescope publish site --licence CC-BY-4.0 --by "Our lab"`
+    - `culturemeter publish site --licence CC-BY-4.0 --by "Our lab"`
 
     - `python -m http.server --directory site`
     """
@@ -67,7 +67,7 @@ def publish(
                 "note",
                 "yellow",
             )
-        say(f"{done.fingerprint}: culturescope verify {folder} --fingerprint …", "fingerprint", "dim")
+        say(f"{done.fingerprint}: culturemeter verify {folder} --fingerprint …", "fingerprint", "dim")
         say(f"view it: python -m http.server --directory {folder}", style="dim")
 
 
@@ -87,9 +87,9 @@ def verify(
 
     Examples:
 
-    - `culturescope verify site`
+    - `culturemeter verify site`
 
-    - `culturescope verify site --fingerprint 3fa8c51e --here`
+    - `culturemeter verify site --fingerprint 3fa8c51e --here`
     """
     with errors():
         from deployments.publish.site import verify as held

@@ -1,4 +1,4 @@
-"""``culturescope reproduce``: recompute a paper's tables from the files that its authors published."""
+"""``culturemeter reproduce``: recompute a paper's tables from the files that its authors published."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ app = typer.Typer(
 def reproduce() -> None:
     """Recompute a paper's tables from the files that its authors published, cell by cell.
 
-    Example: `culturescope reproduce worldwise --data results --table 4.5`
+    Example: `culturemeter reproduce worldwise --data results --table 4.5`
     """
 
 
 def _command(name: str) -> Callable[..., None]:
-    """Return the function of ``culturescope reproduce <name>``; the fields of its ``Options`` are options."""
+    """Return the function of ``culturemeter reproduce <name>``; the fields of its ``Options`` are options."""
 
     def start(
         data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help=_DATA)],
@@ -282,6 +282,6 @@ def _help(name: str) -> str:
         f"- {source.name}: `{'`, `'.join(source.patterns[:2])}`. {source.format}{_OURS * source.is_ours}."
         for source in kind.sources.values()
     )
-    own = [f"culturescope reproduce {name} --data FOLDER {text}".strip() for text in ("", *kind.examples)]
+    own = [f"culturemeter reproduce {name} --data FOLDER {text}".strip() for text in ("", *kind.examples)]
     examples = "\n\n".join(f"- `{line}`" for line in own)
     return f"{kind.title}\n\n{_FILES}:\n\n{files}\n\nExamples:\n\n{examples}"

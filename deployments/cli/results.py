@@ -1,4 +1,4 @@
-"""``culturescope leaderboard``, ``report``, ``compare``, ``drift``, ``ranking``: show finished runs."""
+"""``culturemeter leaderboard``, ``report``, ``compare``, ``drift``, ``ranking``: show finished runs."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def leaderboard(
 
     Examples:
 
-    - `culturescope leaderboard spectral`
+    - `culturemeter leaderboard spectral`
 
-    - `culturescope leaderboard fmlama --format csv`
+    - `culturemeter leaderboard fmlama --format csv`
 
-    - `culturescope leaderboard cure --history`
+    - `culturemeter leaderboard cure --history`
 
-    - `culturescope leaderboard fmlama --published`
+    - `culturemeter leaderboard fmlama --published`
     """
     from deployments.show import report
 
@@ -126,7 +126,7 @@ def leaderboard(
 def report(
     evaluation: Of = None,
     out: Annotated[
-        Path | None, typer.Option(help="file to write; default: report-….html in CULTURESCOPE_HOME")
+        Path | None, typer.Option(help="file to write; default: report-….html in CULTUREMETER_HOME")
     ] = None,
     profile: Profile = None,
     config: Config = None,
@@ -136,9 +136,9 @@ def report(
 
     Examples:
 
-    - `culturescope report fmlama --out fmlama.html`
+    - `culturemeter report fmlama --out fmlama.html`
 
-    - `culturescope report --all`
+    - `culturemeter report --all`
     """
     from deployments.show.overview import write_all
     from deployments.show.report import OVERVIEW, reported, usual_path, write_report
@@ -195,11 +195,11 @@ def compare(
 
     Examples:
 
-    - `culturescope compare gemma3-270m smollm2-135m`
+    - `culturemeter compare gemma3-270m smollm2-135m`
 
-    - `culturescope compare gpt --occasion 2026-w48 --against 2026-w47 --evaluation cure`
+    - `culturemeter compare gpt --occasion 2026-w48 --against 2026-w47 --evaluation cure`
 
-    - `culturescope compare gemma3-270m gemma3-270m#1a2b -f csv`
+    - `culturemeter compare gemma3-270m gemma3-270m#1a2b -f csv`
     """
     with errors():
         from flows import comparison
@@ -275,9 +275,9 @@ def drift(
 
     Examples:
 
-    - `culturescope drift`
+    - `culturemeter drift`
 
-    - `culturescope drift --days 8 --alert slack-webhook/lab`
+    - `culturemeter drift --days 8 --alert slack-webhook/lab`
     """
     with errors():
         check_evaluation(evaluation)
@@ -304,7 +304,7 @@ def drift(
         if form is not Format.table:
             return show(table, form)
         if table.is_empty():
-            return say("no model has two occasions yet: culturescope run … --again makes one", style="")
+            return say("no model has two occasions yet: culturemeter run … --again makes one", style="")
         moved = table.filter("moved")
         say(
             f"{moved.height} of {table.height} headlines moved (Holm, 5 %)",
@@ -376,11 +376,11 @@ def ranking(
 
     Examples:
 
-    - `culturescope ranking`
+    - `culturemeter ranking`
 
-    - `culturescope ranking blend.csv -f csv`
+    - `culturemeter ranking blend.csv -f csv`
 
-    - `culturescope ranking --explication`
+    - `culturemeter ranking --explication`
     """
     with errors():
         warehouse = Warehouse.existing()

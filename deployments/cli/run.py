@@ -1,4 +1,4 @@
-"""``culturescope run``: one command per evaluation, with options made from its params."""
+"""``culturemeter run``: one command per evaluation, with options made from its params."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ An evaluation that fails does not stop the others.
 
 Examples:
 
-- `culturescope run all --profile smoke --dry-run`
+- `culturemeter run all --profile smoke --dry-run`
 
-- `culturescope run all --profile sports/smoke`
+- `culturemeter run all --profile sports/smoke`
 
-- `culturescope run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
+- `culturemeter run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
 _AGAIN = "generate everything anew, on an occasion named after the time; earlier answers are kept"
 _PROBE = """measure for up to five seconds how fast a model scores here, if that was never measured
 (default: yes before a run, no on a dry run)"""
@@ -125,7 +125,7 @@ def run() -> None:
 
 
 def command(name: str) -> Callable[..., None]:
-    """Return the function of ``culturescope run <name>``; its signature holds the options."""
+    """Return the function of ``culturemeter run <name>``; its signature holds the options."""
     own = inspect.signature(Switches, eval_str=True).parameters
     if name == ALL:
         from deployments.cli.choices import AllParams
@@ -174,7 +174,7 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
         raise ValueError("\n".join(session.failures))
     elif not switches.dry_run:
         _work_off(name, session, warehouse, switches)
-        say(f" next: culturescope leaderboard {name} · culturescope report {name}", "done")
+        say(f" next: culturemeter leaderboard {name} · culturemeter report {name}", "done")
 
 
 def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
@@ -214,7 +214,7 @@ def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
         say("nothing to do", style="")
     else:
         _work_all_off(chosen, warehouse, switches)
-        say(" next: culturescope report --all", "done")
+        say(" next: culturemeter report --all", "done")
 
 
 def _opened(switches: Switches) -> Warehouse:
@@ -307,7 +307,7 @@ def _work_all_off(chosen: AllParams, warehouse: Warehouse, switches: Switches) -
 
 
 def _help(name: str) -> str:
-    examples = "\n\n".join(f"- `culturescope run {name} {text}`" for text in doors()[name].examples)
+    examples = "\n\n".join(f"- `culturemeter run {name} {text}`" for text in doors()[name].examples)
     door, labels = doors()[name], ", ".join(profiles(name))
     usual = f"Models: {', '.join(door.models)}, unless you name others. Profiles: {labels}."
     return f"{door.title}\n\n{usual}\n\nExamples:\n\n{examples}"

@@ -1,4 +1,4 @@
-"""``culturescope runs``: list runs, show what one used, and remove one."""
+"""``culturemeter runs``: list runs, show what one used, and remove one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from warehouse import Warehouse
 app = typer.Typer(
     cls=Suggesting,
     help="List runs, show a run with its requests and tokens, or remove a run."
-    "\n\nExamples:\n\n- `culturescope runs -n 5`\n\n- `culturescope runs show 3f9a`"
-    "\n\n- `culturescope runs rm 3f9a` shows what would be deleted; `--delete` deletes it",
+    "\n\nExamples:\n\n- `culturemeter runs -n 5`\n\n- `culturemeter runs show 3f9a`"
+    "\n\n- `culturemeter runs rm 3f9a` shows what would be deleted; `--delete` deletes it",
     invoke_without_command=True,
     rich_markup_mode="markdown",
 )
@@ -133,7 +133,7 @@ def rm(
         if going.obstacle:
             say(f"{what}; but {going.obstacle}", "stays", "yellow")
         elif delete:
-            say(f"{what}; `culturescope prune --delete` frees the space", "deleted")
+            say(f"{what}; `culturemeter prune --delete` frees the space", "deleted")
         else:
             say(f"{what}: --delete deletes them", "would go")
 

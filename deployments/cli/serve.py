@@ -1,4 +1,4 @@
-"""``culturescope serve``: offer and schedule every evaluation in Prefect, here or in a work pool."""
+"""``culturemeter serve``: offer and schedule every evaluation in Prefect, here or in a work pool."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def serve(
 
     Examples:
 
-    - `culturescope serve --model gemma3-270m --cron "0 6 * * *"`
+    - `culturemeter serve --model gemma3-270m --cron "0 6 * * *"`
 
-    - `culturescope serve --pool lab --limit 4`
+    - `culturemeter serve --pool lab --limit 4`
     """
     with errors("run again to serve"):
         if limit is not None and pool is None:
@@ -75,9 +75,9 @@ def serve(
         from deployments.serve.serving import needed, to_pool
 
         line = to_pool(url, pool, limit, wishes)
-        if not os.environ.get("CULTURESCOPE_WAREHOUSE"):
+        if not os.environ.get("CULTUREMETER_WAREHOUSE"):
             say(
-                "each worker has a warehouse of its own: set CULTURESCOPE_WAREHOUSE to share one",
+                "each worker has a warehouse of its own: set CULTUREMETER_WAREHOUSE to share one",
                 "note",
                 "yellow",
             )

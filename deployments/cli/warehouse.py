@@ -1,4 +1,4 @@
-"""``culturescope check``, ``sql``, ``copy`` and ``prune``: check, query, copy and clean up the warehouse."""
+"""``culturemeter check``, ``sql``, ``copy`` and ``prune``: check, query, copy and clean up the warehouse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 20
 """Most differing rows of a configuration that `check --numbers` lists."""
 _FROM = "warehouse to copy: a home folder, or postgresql://user@host/database"
 _TO = "place to copy to: an empty home folder, or a database without a warehouse"
-_PARTS = "s3://bucket/prefix, if it is a database (default: CULTURESCOPE_PARTS)"
+_PARTS = "s3://bucket/prefix, if it is a database (default: CULTUREMETER_PARTS)"
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 _AGE = "also list answers of occasions older than this: 90d, 12w, 6m or 1y (default: none)"
 
@@ -37,9 +37,9 @@ def check(
 
     Examples:
 
-    - `culturescope check`
+    - `culturemeter check`
 
-    - `culturescope check --numbers`
+    - `culturemeter check --numbers`
     """
     from warehouse import compact_parts, verify_parts
 
@@ -101,11 +101,11 @@ def sql(
 
     Examples:
 
-    - `culturescope sql "SELECT * FROM leaderboard" --format csv`
+    - `culturemeter sql "SELECT * FROM leaderboard" --format csv`
 
-    - `culturescope sql "SELECT country, neighbour FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
+    - `culturemeter sql "SELECT country, neighbour FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
 
-    - `culturescope sql "FROM item_logprob" --out scores.parquet`
+    - `culturemeter sql "FROM item_logprob" --out scores.parquet`
     """
     with errors():
         text = read_query() if query == "-" else query
@@ -139,15 +139,15 @@ def copy(
 ) -> None:
     """Copy a warehouse between a folder and a shared store, and verify the copy. Run it again to resume.
 
-    Passwords and keys come from the environment only: PGPASSWORD, or the password in CULTURESCOPE_WAREHOUSE
+    Passwords and keys come from the environment only: PGPASSWORD, or the password in CULTUREMETER_WAREHOUSE
     if it names the same database, and the AWS variables. Models, engine specs and studies with people are
-    files in CULTURESCOPE_HOME and are not copied.
+    files in CULTUREMETER_HOME and are not copied.
 
     Examples:
 
-    - `culturescope copy --from .culturescope --to postgresql://me@db/culturescope --to-parts s3://bucket/parts`
+    - `culturemeter copy --from .culturemeter --to postgresql://me@db/culturemeter --to-parts s3://bucket/parts`
 
-    - `culturescope copy --from postgresql://me@db/culturescope --to ~/backup`
+    - `culturemeter copy --from postgresql://me@db/culturemeter --to ~/backup`
     """
     from warehouse.copying import copy as copy_it
 
@@ -174,9 +174,9 @@ def prune(
 
     Deletable are replaced parts, damaged parts in quarantine and, with `--older-than`, the answers of old
     occasions (their numbers stay in the history). Whatever a leaderboard or a cohort needs is kept. With a
-    shared warehouse, this machine's cache is also cut to CULTURESCOPE_CACHE_GB.
+    shared warehouse, this machine's cache is also cut to CULTUREMETER_CACHE_GB.
 
-    Example: `culturescope prune --older-than 90d`
+    Example: `culturemeter prune --older-than 90d`
     """
     from warehouse.prune import prunable
     from warehouse.prune import prune as delete_it

@@ -61,7 +61,7 @@ def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:
         what = (
             f"{len(rows)} configurations begin with {config!r}: {there}"
             if rows
-            else (f"no finished run has the configuration {config!r}: `culturescope runs -f json` lists them")
+            else (f"no finished run has the configuration {config!r}: `culturemeter runs -f json` lists them")
         )
         raise WarehouseError(what)
     name, key = rows[0]

@@ -54,7 +54,7 @@ def faults_of(folder: PackFolder) -> list[PackFault]:
         faults += wrong + of_profiles or _unbuilt(folder, name, profiles)
     if not there and not read:
         what = f"it has no folder named after an evaluation: {', '.join(known)}"
-        faults.append(PackFault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
+        faults.append(PackFault(folder.name, None, "", what, "add one (culturemeter pack new --for)"))
     return list(dict.fromkeys(faults))
 
 

@@ -46,7 +46,7 @@ def profiles_of_packs(evaluation: str, kind: Callable[..., Any]) -> dict[str, di
 @cache
 def _are_installed() -> bool:
     """Return whether any installed package has packs, without importing the code that reads packs."""
-    return bool(entry_points(group="culturescope.packs"))
+    return bool(entry_points(group="culturemeter.packs"))
 
 
 def check_profile(evaluation: str, chosen: str, kind: Callable[..., Any]) -> None:

@@ -202,7 +202,7 @@ def about(folder: PackFolder) -> tuple[str, list[str]]:
     if name in shipped() | benchmarks() | TAKEN:
         return f"{name}: that name is in use: rename the folder", []
     if own is None or own.described is None:
-        return f"{name}: it has faults (culturescope pack check {folder.name})", []
+        return f"{name}: it has faults (culturemeter pack check {folder.name})", []
     facts, preview = own.described.page["facts"], list(own.described.preview)
     return f"{name} ({facts['Recipe']}): {facts['Items']} items in {facts['Clusters']} clusters", preview
 

@@ -77,7 +77,7 @@ def draw_easy(warehouse: Warehouse, wishes: Wishes) -> Drawn:
             parts = {name: row[name] or "" for name in _HARDER}
             parts["solved"] = f"{row['n_right']} of {row['n_models']}"
             things |= _thing(wishes, "elevate", row["language"], parts, row["language"], code=row["draft"])
-    return _some(things, wishes, "there is no easy draft: culturescope culturall build --solvers A,B,C finds")
+    return _some(things, wishes, "there is no easy draft: culturemeter culturall build --solvers A,B,C finds")
 
 
 def draw_waiting(warehouse: Warehouse, wishes: Wishes) -> Drawn:
@@ -93,7 +93,7 @@ def draw_waiting(warehouse: Warehouse, wishes: Wishes) -> Drawn:
             parts["easy"] = f"{parent['scenario']}\n{parent['question']}" if parent else ""
             hidden = {"code": line["draft"], "condition": line["stage"], "author": line["author"]}
             things |= _thing(wishes, "review", line["language"], parts, line["stage"], (), **hidden)
-    return _some(things, wishes, "no draft waits for a review: culturescope culturall release queues")
+    return _some(things, wishes, "no draft waits for a review: culturemeter culturall release queues")
 
 
 def follow_written(warehouse: Warehouse, results: StudyResults, folder: Path) -> list[str]:

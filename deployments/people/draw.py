@@ -72,7 +72,7 @@ def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     rows = warehouse.query(_PREDICTIONS, {"languages": list(wishes.languages), "config": wishes.config})
     if rows.is_empty():
         raise WarehouseError(
-            f"no model has predictions in {', '.join(wishes.languages)}; start with: culturescope run fmlama"
+            f"no model has predictions in {', '.join(wishes.languages)}; start with: culturemeter run fmlama"
         )
     drawn: Drawn = []
     for language in wishes.languages:
@@ -177,5 +177,5 @@ def norm_drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:
         hidden = Private(item=code, stratum=row["country_name"], model=row["model"], code=row["draft"])
         things[code] = (row["country_name"], (item, hidden))
     if not things:
-        raise WarehouseError("no draft waits for a review; start with: culturescope specnorm build")
+        raise WarehouseError("no draft waits for a review; start with: culturemeter specnorm build")
     return stratified(things, wishes.n_items, wishes.seed)

@@ -54,7 +54,7 @@ LANGUAGES = {
 DRAFT = "draft"
 """Key of the interviewer's whole draft, stored beside the texts that people see."""
 
-_log = logging.getLogger("culturescope")
+_log = logging.getLogger("culturemeter")
 
 
 class ModelInterviewer:
@@ -173,7 +173,7 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     if not things:
         raise WarehouseError(
             "no persona has complete conversations with two models or under two conditions; start with: "
-            "culturescope run explication"
+            "culturemeter run explication"
         )
     drawn: Drawn = []
     owners = {identifier_of(code): code for code in wishes.codes}
@@ -210,7 +210,7 @@ def follow_conversations(warehouse: Warehouse, results: StudyResults, folder: Pa
     config = next((row["config_hash"] for row in grades.values()), "")
     stored = [asdict(row) | {"config_hash": config} for row in rows]
     save_conversation_validation(warehouse, results.folder.study.name, stored)
-    notes = [f"{len(rows)} numbers on simulator and judges: culturescope people agreement NAME shows them"]
+    notes = [f"{len(rows)} numbers on simulator and judges: culturemeter people agreement NAME shows them"]
     return notes + ([f"conversations that are no longer in the warehouse: {lost}"] if lost else [])
 
 

@@ -199,7 +199,7 @@ def exported(results: StudyResults, warehouse: Warehouse) -> str:
 
 
 def ratings_csv(results: StudyResults) -> str:
-    """Return ratings of judged answers, as ``culturescope judge validate`` reads them: verdicts of the menu.
+    """Return ratings of judged answers, as ``culturemeter judge validate`` reads them: verdicts of the menu.
 
     Studies with a five-point scale give numbers from 0 to 1. ``judge validate`` rounds them for a yes or no,
     and refuses them for a rubric whose verdicts are numbers.
@@ -223,7 +223,7 @@ def ratings_csv(results: StudyResults) -> str:
 
 
 def review_rows(results: StudyResults, drafts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return decisions on drafts as rows of the file that ``culturescope specnorm review`` reads.
+    """Return decisions on drafts as rows of the file that ``culturemeter specnorm review`` reads.
 
     If the reviewers of a draft disagree, it stays pending. If they agree, its texts and note are those of the
     first reviewer by code.

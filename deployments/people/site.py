@@ -125,7 +125,7 @@ def check_csrf(who: Who, form: Mapping[str, str]) -> None:
         raise RefusedError(403, "the page is out of date: open it again")
 
 
-TOOL = "culturescope"
+TOOL = "culturemeter"
 COOKIE = "session"
 
 MOST_TURNS = 120
@@ -308,7 +308,7 @@ class Site:
 def answers(folder: StudyFolder, store: StudyStore) -> list[PeopleAnswer]:
     """Return every saved revision in the neutral format. People who withdrew have none."""
     orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
-    fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturescope")}
+    fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturemeter")}
     rows = []
     for row in store.revisions():
         order = orders.get((row["annotator"], row["item"]), {}).get(row["field"], [])

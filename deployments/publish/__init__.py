@@ -1,4 +1,4 @@
-"""``culturescope publish``: a static site of all finished runs, which asks no other host for anything.
+"""``culturemeter publish``: a static site of all finished runs, which asks no other host for anything.
 
 ``rule.py`` chooses what the site holds of the warehouse, ``data.py`` writes that as Parquet with metadata,
 ``pages.py`` draws the pages besides overview and reports, and ``site.py`` puts the site in place and verifies

@@ -160,7 +160,7 @@ class SiteAbout:
     def citation(self, date: datetime | None) -> str:
         """Return the citation. date: the newest run's."""
         parts = (self.creator, f"{date:%Y}" if date else None, self.title, self.url)
-        return self.cite or ". ".join(filter(None, parts)) + ". Measured with Culturescope."
+        return self.cite or ". ".join(filter(None, parts)) + ". Measured with Culturemeter."
 
     def licence_url(self) -> str | None:
         """Return the licence's URL; an SPDX identifier has a page at spdx.org."""
@@ -170,7 +170,7 @@ class SiteAbout:
 
 
 def croissant(tables: Sequence[PublishedTable], about: SiteAbout, version: str, date: datetime | None) -> str:
-    """Return the JSON-LD text. version: Culturescope's; date: when the newest run ended."""
+    """Return the JSON-LD text. version: Culturemeter's; date: when the newest run ended."""
     optional = {
         "license": about.licence_url(),
         "creator": {"@type": "Organization", "name": about.creator} if about.creator else None,

@@ -105,7 +105,7 @@ class Pages:
 
 def foot(about: SiteAbout) -> Markup:
     """Return the foot of every page: publisher and licence."""
-    title = "" if about.title == "Culturescope" else f" {about.title}."
+    title = "" if about.title == "Culturemeter" else f" {about.title}."
     by = f" Published by {about.creator}." if about.creator else ""
     licence = f": {about.licence}" if about.licence else " is not stated"
     link = Markup('<a href="data.html#cite">How to cite, data and licences</a>')
@@ -154,7 +154,7 @@ def boards(warehouse: Warehouse) -> Boards:
         )
     if not by_evaluation:
         raise WarehouseError(
-            "no finished run to publish; start some with: culturescope run all --profile smoke"
+            "no finished run to publish; start some with: culturemeter run all --profile smoke"
         )
     return by_evaluation
 

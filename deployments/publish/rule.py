@@ -115,7 +115,7 @@ def refuse_secrets(text: str, where: str) -> None:
         if value in text:
             raise WarehouseError(
                 f"the value of the variable {name} is in {where}: nothing was published. Find the run "
-                'with: culturescope sql "SELECT run_id, engine, params FROM run". If it is not a secret, '
+                'with: culturemeter sql "SELECT run_id, engine, params FROM run". If it is not a secret, '
                 "unset the variable"
             )
 

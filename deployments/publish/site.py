@@ -86,7 +86,7 @@ def publish(
         date: datetime | None = warehouse.query(_NEWEST).item()
         texts["data.html"] = templates.data(tables, sources(warehouse), about.citation(date), include_answers)
         texts["query.html"] = templates.query(tables)
-        texts["croissant.json"] = croissant(tables, about, version("culturescope"), date)
+        texts["croissant.json"] = croissant(tables, about, version("culturemeter"), date)
         for name, text in texts.items():
             refuse_secrets(text, name)
             (site / name).write_text(text, encoding="utf-8")
@@ -99,7 +99,7 @@ def publish(
             if path.is_file()
         }
         n_bytes = sum((site / name).stat().st_size for name in digests)
-        mark = {"culturescope": version("culturescope"), "files": digests, "parts": answer_parts(warehouse)}
+        mark = {"culturemeter": version("culturemeter"), "files": digests, "parts": answer_parts(warehouse)}
         (site / MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
     n_pages = sum(name.endswith(".html") for name in texts)
     return Published(
@@ -120,7 +120,7 @@ def check(folder: Path) -> None:
         ours = {MARK, *parse_json((folder / MARK).read_text(encoding="utf-8"))["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise WarehouseError(
-            f"{folder} is not a site of culturescope and is not overwritten: name an empty or new folder"
+            f"{folder} is not a site of culturemeter and is not overwritten: name an empty or new folder"
         ) from None
     if others := sorted(there - ours):
         raise WarehouseError(
@@ -261,7 +261,7 @@ def verify(site: Path, expected: str | None = None, warehouse: Warehouse | None 
         files: dict[str, str] = dict(mark["files"])
         parts = [str(part) for part in mark.get("parts", ())]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WarehouseError(f"{site} is not a site of culturescope: it has no readable {MARK}") from error
+        raise WarehouseError(f"{site} is not a site of culturemeter: it has no readable {MARK}") from error
     own = fingerprint(site)
     problems = list(_wrong_files(site, files))
     if expected is not None and not (len(expected) >= 8 and own.startswith(expected.lower())):

@@ -5,7 +5,7 @@ there:
 
     CustomWebhookNotificationBlock(name="lab", url="https://…", json_data={"text": "{{body}}"}).save("lab")
 
-Then ``culturescope drift --alert custom-webhook/lab``. Slack is ``slack-webhook/…``, e-mail
+Then ``culturemeter drift --alert custom-webhook/lab``. Slack is ``slack-webhook/…``, e-mail
 ``sendgrid-email/…``.
 
 No process of ours watches the runs of a pool. A flow run sends heartbeats while its process lives, on
@@ -28,8 +28,8 @@ from prefect.events.schemas.automations import Posture
 from deployments.serve.served import TAG
 from flows.drift import EVENT
 
-NAME = "culturescope drift"
-SUBJECT = "Culturescope: {{ event.payload.n_moved }} headlines moved"
+NAME = "culturemeter drift"
+SUBJECT = "Culturemeter: {{ event.payload.n_moved }} headlines moved"
 BODY = "{{ event.payload.text }}"
 
 
@@ -150,7 +150,7 @@ def of_pool(name: str, kind: str = "process") -> list[Automation]:
             ChangeFlowRunState(**again),
         )
     return [
-        Automation(name=f"culturescope: {short}", description=text, trigger=trigger, actions=[action])
+        Automation(name=f"culturemeter: {short}", description=text, trigger=trigger, actions=[action])
         for short, (text, trigger, action) in wanted.items()
     ]
 

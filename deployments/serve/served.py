@@ -149,7 +149,7 @@ def _sum_up(chosen: AllParams, done: list[str], failures: dict[str, str]) -> Non
     """Attach to the flow run what is done and what failed."""
     if FlowRunContext.get() is None:
         return
-    reports = os.environ.get("CULTURESCOPE_REPORTS")  # set if our own server shows reports
+    reports = os.environ.get("CULTUREMETER_REPORTS")  # set if our own server shows reports
     link = f"[Overview]({reports}), with the login of this page, or " if reports else ""
     # Messages hold texts of servers and models: as a code block they make no link and no picture.
     failed = [f"- {name}: failed\n\n      {' '.join(text.split())}\n" for name, text in failures.items()]
@@ -160,20 +160,20 @@ def _sum_up(chosen: AllParams, done: list[str], failures: dict[str, str]) -> Non
         *(f"- {name}: done" for name in done),
         *failed,
         "",
-        f"{link}`culturescope report --all`",
+        f"{link}`culturemeter report --all`",
     ]
     counts = f"{len(done)} done, {len(failures)} failed"
     create_markdown_artifact("\n".join(lines), key="evaluate-all", description=counts)
 
 
 WRITERS = ["smollm2-135m-vllm"]
-TAG = "culturescope"
+TAG = "culturemeter"
 WEEKLY = "0 3 * * 1"
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Options of ``culturescope serve`` for the deployments.
+    """Options of ``culturemeter serve`` for the deployments.
 
     Attributes:
         models, judges: None for each evaluation's own.

@@ -1,7 +1,7 @@
-"""Connect flows to a Prefect API: the user's, that of ``culturescope serve``, or a server of our own.
+"""Connect flows to a Prefect API: the user's, that of ``culturemeter serve``, or a server of our own.
 
 Prefect's built-in temporary server outlives a killed process. Ours ends with its parent, and keeps its
-database under CULTURESCOPE_HOME, so that past runs show in the UI later. Anyone who can use its API can run
+database under CULTUREMETER_HOME, so that past runs show in the UI later. Anyone who can use its API can run
 any command as this user. So it needs a login, kept in that folder, and checks the Host header, since another
 site's page could have its own name resolve to 127.0.0.1. Authentication, origins and CSRF are
 settings of Prefect. Every command imports this module, so it imports httpx and psutil only when needed.
@@ -83,14 +83,14 @@ def login(home: Path) -> str:
     with suppress(FileExistsError):
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w") as out:
-            out.write(f"culturescope:{secrets.token_urlsafe(24)}")
+            out.write(f"culturemeter:{secrets.token_urlsafe(24)}")
     return file.read_text()
 
 
 def connect(home: Path, otherwise: str = "") -> str:
     """Connect this process to a Prefect API until it ends; returns the URL.
 
-    The API is that at PREFECT_API_URL if set, else a running ``culturescope serve`` of this home, else a
+    The API is that at PREFECT_API_URL if set, else a running ``culturemeter serve`` of this home, else a
     server of our own, which is stopped at exit after Prefect has sent its last logs.
 
     Raises:
@@ -131,7 +131,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
     env = {
         **KEPT,
         **os.environ,
-        "CULTURESCOPE_HOME": str(home),
+        "CULTUREMETER_HOME": str(home),
         "PREFECT_API_URL": url,
         "PREFECT_UI_API_URL": url,
         "PREFECT_SERVER_API_HOST": HOST,
@@ -180,7 +180,7 @@ def pointed_at(url: str) -> Iterator[None]:
 def _told_of(url: str, home: Path) -> dict[str, str]:
     """Return the environment of clients of our own server: its login and the URL of reports."""
     reports = f"{url.removesuffix('/api')}/reports"
-    return {f"PREFECT_{AUTH}": login(home), "CULTURESCOPE_REPORTS": reports}
+    return {f"PREFECT_{AUTH}": login(home), "CULTUREMETER_REPORTS": reports}
 
 
 @contextmanager
@@ -281,7 +281,7 @@ def _damaged_database(folder: Path) -> str | None:
 
 
 def _served(home: Path) -> str | None:
-    """Return the API of a running ``culturescope serve`` of this home; None if there is none."""
+    """Return the API of a running ``culturemeter serve`` of this home; None if there is none."""
     try:
         url = str(json.loads(_address_file(home).read_text())["url"])
     except (OSError, ValueError, KeyError):
@@ -358,8 +358,8 @@ def _report(request: Request) -> Response:
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
     login = base64.b64encode(os.environ[f"PREFECT_SERVER_{AUTH}"].encode()).decode()
     if scheme != "Basic" or not hmac.compare_digest(credentials.encode(), login.encode()):
-        ask = {"WWW-Authenticate": f'Basic realm="Culturescope on {HOST}"'}
-        return PlainTextResponse("log in with the login that culturescope serve prints", 401, ask)
+        ask = {"WWW-Authenticate": f'Basic realm="Culturemeter on {HOST}"'}
+        return PlainTextResponse("log in with the login that culturemeter serve prints", 401, ask)
     try:
         path, warehouse = request.path_params, Warehouse.open()
         if not path:

@@ -1,4 +1,4 @@
-"""Start the runs of deployments: in this process (``culturescope serve``) or on the workers of a pool.
+"""Start the runs of deployments: in this process (``culturemeter serve``) or on the workers of a pool.
 
 For a pool, this process registers the deployments with the server and ends. They are in one pool at a time.
 """
@@ -164,9 +164,9 @@ def _due(run: FlowRun) -> datetime:
 
 
 _NEEDED = re.compile(
-    r"PREFECT_API_AUTH_STRING|CULTURESCOPE_\w+|PG\w+|AWS_\w+|HF_(?!HOME)\w+|RAY_AUTH_\w+|\w+_API_KEY"
+    r"PREFECT_API_AUTH_STRING|CULTUREMETER_\w+|PG\w+|AWS_\w+|HF_(?!HOME)\w+|RAY_AUTH_\w+|\w+_API_KEY"
 )
-_OWN = {"CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS"}
+_OWN = {"CULTUREMETER_HOME", "CULTUREMETER_REPORTS"}
 """Variables that differ by machine or server, so workers do not take them over."""
 
 
@@ -236,7 +236,7 @@ async def _pool(client: PrefectClient, name: str, limit: int | None) -> WorkPool
         template = ProcessWorker.get_default_base_job_template()
         await client.create_work_pool(
             WorkPoolCreate(
-                name=name, type="process", base_job_template=template, description="Runs of Culturescope."
+                name=name, type="process", base_job_template=template, description="Runs of Culturemeter."
             )
         )
     if limit is not None:

@@ -53,7 +53,7 @@ def chosen(
     """Return the shown one of ``configurations``; arguments and errors as of ``shown_configuration``."""
     if not known:
         raise WarehouseError(
-            f"no finished run of {evaluation} to show; start one with: culturescope run {evaluation}"
+            f"no finished run of {evaluation} to show; start one with: culturemeter run {evaluation}"
         )
     fitting = [row for row in known if profile is None or profile in row.profile.split(", ")]
     if not fitting:

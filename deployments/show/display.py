@@ -230,7 +230,7 @@ def notes(verbose: bool, most: int = logging.CRITICAL) -> Iterator[None]:
     Args:
         most: the highest level printed, since an error that ends a command is printed already.
     """
-    log = logging.getLogger("culturescope")
+    log = logging.getLogger("culturemeter")
     handler = _Notes(logging.INFO if verbose else logging.WARNING)
     handler.addFilter(lambda record: record.levelno <= most)
     log.addHandler(handler)

@@ -75,7 +75,7 @@ def needed_version() -> str:
     try:
         return version("inspect-ai")
     except PackageNotFoundError as error:
-        raise EngineError("reading answers needs inspect-ai: pip install 'culturescope[inspect]'") from error
+        raise EngineError("answers need inspect-ai: pip install '.[inspect]' in a checkout") from error
 
 
 def _content(path: Path) -> str | None:
@@ -96,7 +96,7 @@ async def _record(
 
     recorder = EvalRecorder(str(path.parent))
     await recorder.log_init(spec, str(path), clean=True)
-    await recorder.log_start(spec, EvalPlan(name="culturescope"))
+    await recorder.log_start(spec, EvalPlan(name="culturemeter"))
     waiting, n, used = iter(samples), 0, dict[str, Any]()
     while batch := list(islice(waiting, AT_ONCE)):
         for sample in batch:
@@ -127,7 +127,7 @@ def _spec(run: FinishedRun, metrics: pl.DataFrame, content: str) -> Any:
         dataset=EvalDataset(name=run.evaluation),
         model=run.model,
         config=EvalConfig(),
-        packages={"culturescope": run.code_version},
+        packages={"culturemeter": run.code_version},
         metadata={name: getattr(run, name) for name in _OF_RUN} | {"content": content},
         viewer=ViewerConfig(trust_content=False),
         headline_metric=HeadlineMetric(score=first[0], metric=_HEADLINE) if first else None,
@@ -146,7 +146,7 @@ def _results(metrics: pl.DataFrame, n: int) -> Any:
         scores.append(
             EvalScore(
                 name=row["metric"],
-                scorer="culturescope",
+                scorer="culturemeter",
                 scored_samples=row["n_scored"],
                 unscored_samples=row["n_unscored"],
                 metrics={k: EvalMetric(name=k, value=v) for k, v in numbers.items() if v is not None},

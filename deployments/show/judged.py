@@ -79,7 +79,7 @@ def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> 
         of = f" of {evaluation}" if evaluation else ""
         under = f" under configuration {config}" if config else ""
         raise WarehouseError(
-            f"no judge has scored answers{of}{under}; start with: culturescope run "
+            f"no judge has scored answers{of}{under}; start with: culturemeter run "
             f"{evaluation or 'EVALUATION'} -m MODEL --judges JUDGE"
         )
     if config is not None and newest.height > 1:

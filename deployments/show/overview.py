@@ -1,4 +1,4 @@
-"""``culturescope report --all``: one page over all evaluations, linked to each evaluation's page."""
+"""``culturemeter report --all``: one page over all evaluations, linked to each evaluation's page."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def overview(
     """
     newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in sound()]
     if not newest:
-        raise WarehouseError("no finished run to show; start some with: culturescope run all --profile smoke")
+        raise WarehouseError("no finished run to show; start some with: culturemeter run all --profile smoke")
     served = {name: f"/reports/{name}/{config}" for name, config, _ in newest if name in reported()}
     links = served if links is None else links
     runs = every_finished(warehouse)

@@ -74,7 +74,7 @@ def configuration(
         first = FIRST if FIRST in names else names[0]
         others = ", ".join(name for name in names if name != first)
         needed = f"{first} --data FOLDER" if first in recipes.benchmarks() else first
-        start = f"no finished run to show; start one with:\n\n  culturescope run {needed} --profile smoke"
+        start = f"no finished run to show; start one with:\n\n  culturemeter run {needed} --profile smoke"
         raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
     if evaluation is None:
         fitting = {row.evaluation for row in finished if config is None or row.config_hash.startswith(config)}
@@ -213,7 +213,7 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
     if frame.is_empty():
         raise WarehouseError(
             f"no published number is defined like one of {evaluation}, configuration {config}; all "
-            'published numbers: culturescope sql "FROM published_result"'
+            'published numbers: culturemeter sql "FROM published_result"'
         )
     rows = _with_settings(frame.to_dicts(), settings.stored(warehouse, evaluation, config))
     return pl.DataFrame(rows, schema=_with_settings_column(frame))

@@ -170,11 +170,11 @@ def connected(address: str) -> dict[str, float]:
     try:
         import ray
     except ImportError as error:
-        raise EngineError("--ray needs Ray: pip install 'culturescope[ray]'") from error
+        raise EngineError("--ray needs Ray: pip install '.[ray]' in a checkout") from error
     try:
         if not ray.is_initialized():
             _check_answers(address)
-            ray.init(address=address, namespace="culturescope", log_to_driver=False, logging_level="ERROR")
+            ray.init(address=address, namespace="culturemeter", log_to_driver=False, logging_level="ERROR")
         resources: dict[str, float] = ray.cluster_resources()
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise EngineError(

@@ -48,7 +48,7 @@ def load_embedder(source: str, cache: Path) -> Embedder:
     Args:
         source: ``embedded:all-minilm-l6-v2``, a fastText ``.vec`` or ``.bin`` file, the folder of a
             sentence-transformers model, or its Hugging Face id.
-        cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
+        cache: folder of the embedded models, ``$CULTUREMETER_HOME/models``.
 
     Raises:
         EngineError: nothing can be loaded there; the message says what to do.

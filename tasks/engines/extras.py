@@ -32,8 +32,13 @@ def advice(error: ImportError) -> str | None:
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:
         return None
-    gpu = " (for an NVIDIA GPU: culturescope[gpu])" if module == "vllm" else ""
-    return f"{module} is not installed: pip install 'culturescope[{EXTRAS[module]}]' brings it{gpu}"
+    gpu = " (for an NVIDIA GPU: .[gpu])" if module == "vllm" else ""
+    return f"{module} is not installed: {command(EXTRAS[module])} in a checkout brings it{gpu}"
+
+
+def command(extra: str) -> str:
+    """Return the command that installs an extra, in a checkout: no registry has the package yet."""
+    return f"pip install '.[{extra}]'"
 
 
 def check(module: str, user: str) -> None:

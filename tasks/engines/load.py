@@ -117,7 +117,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     engine is loaded whatever its size. Engines of servers take no memory here and are not cached.
 
     Args:
-        cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
+        cache: folder of the embedded models, ``$CULTUREMETER_HOME/models``.
         ability: see ``check_ability``; decides the engine's protocol.
         jobs: notes in which a server's engine records the jobs of this request.
 

@@ -39,7 +39,7 @@ def embedder_doubt(source: str) -> str | None:
         return None
     return (
         f"{source} cannot run in this install: answers are stored, and the numbers that need it follow once "
-        "pip install 'culturescope[local]' has installed its dependencies"
+        "pip install '.[local]' in a checkout has installed its dependencies"
     )
 
 

@@ -39,7 +39,7 @@ from tasks.engines.protocols import (
 )
 from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, resolved
 
-REPLICAS, RAY = "CULTURESCOPE_REPLICAS", "CULTURESCOPE_RAY"
+REPLICAS, RAY = "CULTUREMETER_REPLICAS", "CULTUREMETER_RAY"
 """Environment variables: the number of copies, and the address of their Ray cluster."""
 PATIENCE_SECONDS = 600.0
 """Seconds to wait for a copy to restart when all have died."""

@@ -1,6 +1,6 @@
 """Engine specs: which model runs in which engine, with which precision and settings.
 
-A spec is a TOML file (shipped ones in ``catalogue/``, a user's own in ``$CULTURESCOPE_HOME/engines/``), or is
+A spec is a TOML file (shipped ones in ``catalogue/``, a user's own in ``$CULTUREMETER_HOME/engines/``), or is
 made from a Hugging Face id, a local folder or the name of a hosted model.
 """
 
@@ -41,7 +41,7 @@ OPERATIONAL = {
 }
 """Options of any engine that change only the speed of an answer."""
 
-TRUST = "CULTURESCOPE_TRUST"
+TRUST = "CULTUREMETER_TRUST"
 """Environment variable with the user's permissions for models; a spec cannot set them."""
 Trust = Literal["remote-code", "pickle"]
 PICKLE_ADVICE = (

@@ -64,7 +64,7 @@ class Params(BaseModel):
     pack: list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*(@[0-9a-f]{16})?$")]] = Field(
         [],
         description=(
-            "packs of your own content to add (culturescope pack list); their numbers are kept apart"
+            "packs of your own content to add (culturemeter pack list); their numbers are kept apart"
         ),
     )
     limit: int | None = Field(

@@ -40,7 +40,7 @@ class IngestParams(BaseModel):
     endpoint: str = Field("https://query.wikidata.org/sparql", description="wikidata: the SPARQL endpoint")
     contact: str | None = Field(
         None, description="your e-mail address or a page about you, for the sources' operators; empty: the "
-        "environment variable CULTURESCOPE_CONTACT",
+        "environment variable CULTUREMETER_CONTACT",
     )  # fmt: skip
     minimum: int | None = Field(
         None, ge=1, description="refuse a result with fewer items; empty: the source's own minimum"

@@ -17,7 +17,7 @@ from tasks.ingest.params import IngestParams
 from tasks.ingest.sources import SOURCES, Asked, Harvested, fault, with_known_countries, without_queries
 from warehouse import Ingest, ReferenceItem, Warehouse, replace_dish_set, replace_item_list, save_ingest
 
-CONTACT = "CULTURESCOPE_CONTACT"
+CONTACT = "CULTUREMETER_CONTACT"
 RETRY_AFTER_S = 10.0
 
 LAST = """

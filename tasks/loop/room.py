@@ -19,7 +19,7 @@ from tasks.engines.specs import EngineSpec
 from tasks.loop.plan import TALK
 from tasks.loop.requests import Engine, Later, Role
 
-VARIABLE = "CULTURESCOPE_GPU_SHARE"
+VARIABLE = "CULTUREMETER_GPU_SHARE"
 """Environment variable: the share of its GPU for each vLLM engine, in (0, 1]; unset: ``divided`` decides."""
 KV_CACHE_FLOOR = 4 * memory.GIB
 """Least bytes for an engine's KV cache if a GPU is divided."""

@@ -153,7 +153,7 @@ def record_process() -> None:
 
 def logger() -> Any:
     """Return the logger of the current flow run, or Python's own outside of one."""
-    return logging.getLogger("culturescope") if FlowRunContext.get() is None else get_run_logger()
+    return logging.getLogger("culturemeter") if FlowRunContext.get() is None else get_run_logger()
 
 
 def spec_of(name: str, dtype: Dtype | None = None) -> EngineSpec:
@@ -358,14 +358,14 @@ def show_leaderboard(evaluation: str, config_hash: str) -> None:
     table = warehouse.query(f"SELECT * FROM {board} WHERE config_hash = ? ORDER BY place", [config_hash])
     changes = warehouse.query(CHANGES, [evaluation, config_hash])
     links = ""
-    if reports := os.environ.get("CULTURESCOPE_REPORTS"):  # a server of ours shows them
+    if reports := os.environ.get("CULTUREMETER_REPORTS"):  # a server of ours shows them
         page, ui = f"{reports}/{evaluation}/{config_hash}", reports.removesuffix("/reports")
         since = f"{ui}/artifacts/key/difference-{evaluation}"
         links = f"[Leaderboard]({page}#leaderboard) · "
         links += f"[Difference to the occasion before]({since}) · " if changes.height else ""
         links += f"[Report]({page}) (log in as on this page) · "
     options = f"{evaluation} --config {config_hash}"
-    commands = f"`culturescope report {options}`, `culturescope browse {options}`"
+    commands = f"`culturemeter report {options}`, `culturemeter browse {options}`"
     text = f"configuration {config_hash}. {links}{commands}"
     _show_table(f"leaderboard-{evaluation}", table, f"{board}, {text}")
     if changes.height:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tasks.packs.shape import PackFault
 
-GROUP = "culturescope.packs"
+GROUP = "culturemeter.packs"
 """Group of entry points of installed packs.
 
 Each names a package whose folder is the pack; it is not imported.
@@ -74,7 +74,7 @@ def folder_of(name: str, home: Path) -> PackFolder:
     if checked_name(name) not in known:
         raise ValueError(
             f"unknown pack {name!r}; known: {', '.join(known) or 'none'}. A pack is a folder in "
-            f"{packs_of(home)}; begin one with: culturescope pack new {name} --for spectral"
+            f"{packs_of(home)}; begin one with: culturemeter pack new {name} --for spectral"
         )
     return known[name]
 

@@ -270,7 +270,7 @@ def _download(dataset: str) -> list[Path]:
     except ImportError as error:
         raise BenchmarkError(
             f"{dataset!r} is a dataset of Hugging Face: install its client with pip install "
-            "'culturescope[local]', or download its files and give their paths"
+            "'.[local]' in a checkout, or download its files and give their paths"
         ) from error
     try:
         folder = snapshot_download(

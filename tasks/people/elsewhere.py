@@ -33,7 +33,7 @@ from tasks.people.study import (
     text_of,
 )
 
-MANIFEST = "culturescope.json"
+MANIFEST = "culturemeter.json"
 """File in an export's folder that names its study and program."""
 
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 _SAFE = " ,;:/()=+'"
 _TYPES = {"svg": "image/svg+xml", "csv": "text/csv"}
 _LINK = Markup(
-    '<a download="culturescope-{0}.{1}" aria-label="{0} as {1}" href="data:{2};charset=utf-8,{3}">{1}</a>'
+    '<a download="culturemeter-{0}.{1}" aria-label="{0} as {1}" href="data:{2};charset=utf-8,{3}">{1}</a>'
 )
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d\s.,;:%\[\]+–−-]*\Z)")
 """Signs that begin a formula in spreadsheets; a sign before a number or an interval does not."""

@@ -49,7 +49,7 @@ SMALL: Final = 7.0
 
 _STYLE: Final[Any] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "culturescope",
+    "svg.hashsalt": "culturemeter",
     "svg.image_inline": True,
     "text.parse_math": False,  # a model's name may be "$x$"
     "font.family": "DejaVu Sans",

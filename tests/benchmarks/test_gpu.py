@@ -86,7 +86,7 @@ def test_report_without_a_gpu_has_the_reason(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(home)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for each in (gpu, gpu_generation):
         monkeypatch.setattr(each, "measure", lambda function, **given: function(**given))

@@ -1,6 +1,6 @@
 """Fixtures of the chaos suite: homes for every flow, and the process that runs flows.
 
-CULTURESCOPE_CHAOS scales the work: 1 (the default) is the suite of benchmarks/README.md, 0.1 a tenth of it.
+CULTUREMETER_CHAOS scales the work: 1 (the default) is the suite of benchmarks/README.md, 0.1 a tenth of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from warehouse import Warehouse, run_checks
 
 __all__ = ["fresh", "server"]
 
-SCALE = float(os.environ.get("CULTURESCOPE_CHAOS") or 1)
+SCALE = float(os.environ.get("CULTUREMETER_CHAOS") or 1)
 DISHES, EXCERPTS = 500, 6
 
 

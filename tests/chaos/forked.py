@@ -177,8 +177,8 @@ def _child(job: dict[str, Any]) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    os.environ["CULTURESCOPE_HOME"] = str(home)
-    logging.getLogger("culturescope").setLevel(logging.CRITICAL)  # as the command line does
+    os.environ["CULTUREMETER_HOME"] = str(home)
+    logging.getLogger("culturemeter").setLevel(logging.CRITICAL)  # as the command line does
     if api:
         os.environ["PREFECT_API_AUTH_STRING"] = api[1]
     try:

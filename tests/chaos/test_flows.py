@@ -93,7 +93,7 @@ def test_a_full_disk_ends_a_flow_with_one_error_and_the_next_run_completes_it(
 ) -> None:
     """No file may grow beyond a limit, from less than a part to just below the warehouse's file."""
     home = new(flow)
-    size = (home / "culturescope.duckdb").stat().st_size
+    size = (home / "culturemeter.duckdb").stat().st_size
     for n in range(FULL_DISKS):
         room = int(2_000 * (size / 2_000) ** (n / FULL_DISKS))
         child = forked.begin(flow, home, room=room)

@@ -67,7 +67,7 @@ def test_choice_for_all_sets_the_fields_an_evaluation_has() -> None:
 @pytest.fixture
 def sports(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pack with content for two evaluations and only profiles for a third."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     folder = home / "packs" / "sports"
     write_new(folder, ["cure", "spectral", "worldwise"])
     for path in (folder / "worldwise").glob("*.csv"):

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("warehouse")
     + [f"specnorm {name}" for name in ("build", "review", "status")],
 )
 def test_help_of_a_command_has_an_example(line: str) -> None:
-    assert f"culturescope {line}" in one_line(call(*line.split(), "--help").output)
+    assert f"culturemeter {line}" in one_line(call(*line.split(), "--help").output)
 
 
 def test_help_of_run_lists_each_evaluation_with_its_title() -> None:
@@ -81,10 +81,10 @@ def test_command_list_shows_first_paragraph_of_each_docstring(name: str) -> None
     assert summary(*COMMANDS[name].split(":")) == " ".join((here.help or "").partition("\n\n")[0].split())
 
 
-def test_python_m_culturescope_prints_the_version(home: Path) -> None:
-    module = [sys.executable, "-m", "culturescope", "--version"]
+def test_python_m_culturemeter_prints_the_version(home: Path) -> None:
+    module = [sys.executable, "-m", "culturemeter", "--version"]
     done = subprocess.run(module, env=environment(home, None), capture_output=True, text=True, check=True)
-    assert done.stdout == f"{version('culturescope')}\n"
+    assert done.stdout == f"{version('culturemeter')}\n"
 
 
 def test_ingest_loads_the_shipped_reference_data() -> None:
@@ -122,10 +122,10 @@ def test_wrong_query_is_refused_with_its_fault(query: str, message: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("leaderboard", "culturescope run spectral --profile smoke"),
-        ("leaderboard spectral", "start one with: culturescope run spectral --profile smoke"),
+        ("leaderboard", "culturemeter run spectral --profile smoke"),
+        ("leaderboard spectral", "start one with: culturemeter run spectral --profile smoke"),
         ("leaderboard zebra", "unknown evaluation 'zebra'; known: "),
-        ("report", "culturescope run spectral --profile smoke"),
+        ("report", "culturemeter run spectral --profile smoke"),
     ],
 )
 def test_commands_without_a_run_name_the_one_to_start(arguments: str, message: str) -> None:
@@ -182,7 +182,7 @@ import runpy, sys, warnings
 import deployments.cli.app, warehouse
 warnings.simplefilter("ignore")  # of a module that runs again
 print("begun", flush=True)
-sys.argv = ["culturescope", "sql", {endless!r}]
+sys.argv = ["culturemeter", "sql", {endless!r}]
 runpy.run_module("deployments.cli.app", run_name="__main__")
 """
     process = working(home, script)
@@ -213,7 +213,7 @@ with errors(), capture_sigterm():
 @pytest.mark.slow
 def test_ctrl_c_during_imports_prints_one_line(home: Path) -> None:
     early = "import deployments.cli.app, os, signal; os.kill(os.getpid(), signal.SIGINT)"
-    script = home / "culturescope"
+    script = home / "culturemeter"
     script.write_text(early.replace("deployments.cli.app", "deployments"))
     done = subprocess.run(
         [sys.executable, str(script)], env=environment(home, None), capture_output=True, text=True
@@ -233,7 +233,7 @@ def test_out_writes_a_new_file_and_overwrites_none(home: Path) -> None:
 
 def test_command_in_process_restores_environment_signals_and_log(home: Path) -> None:
     def state() -> tuple[object, ...]:
-        log = logging.getLogger("culturescope")
+        log = logging.getLogger("culturemeter")
         handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
         return dict(os.environ), handlers, log.level, log.propagate, list(log.handlers)
 

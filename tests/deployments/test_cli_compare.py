@@ -38,7 +38,7 @@ def stored(copied_home: Callable[[], Path]) -> Warehouse:
 @pytest.fixture(autouse=True)
 def warehouse(stored: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """The warehouse that commands open; no test here writes to it."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(stored.home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(stored.home))
     return stored
 
 

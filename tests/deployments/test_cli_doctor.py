@@ -1,4 +1,4 @@
-"""``culturescope doctor``: what people send with a bug report."""
+"""``culturemeter doctor``: what people send with a bug report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warehouse.store import store_at
 
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
 
 
 def rows(*arguments: str) -> dict[str, str]:
@@ -26,11 +26,11 @@ def rows(*arguments: str) -> dict[str, str]:
 def test_doctor_reports_memory_device_and_versions_and_nothing_private(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("CULTURESCOPE_ENGINE_MEMORY", "3")
+    monkeypatch.setenv("CULTUREMETER_ENGINE_MEMORY", "3")
     report = rows("--no-measure")
     assert report["for engines"] == "3.0 GiB"
     assert report["device"].split(", ")[0] in ("cpu", "cuda:0")
-    assert "culturescope " in report["versions"]
+    assert "culturemeter " in report["versions"]
     assert "torch " in report["versions"]
     assert "rate" not in report
     for private in (socket.gethostname(), getpass.getuser() + "@"):
@@ -40,13 +40,13 @@ def test_doctor_reports_memory_device_and_versions_and_nothing_private(
 def test_doctor_names_home_and_warehouse_and_their_variables(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("CULTURESCOPE_WAREHOUSE", raising=False)
+    monkeypatch.delenv("CULTUREMETER_WAREHOUSE", raising=False)
     report = rows("--no-measure")
-    assert report["home"] == f"{home} (CULTURESCOPE_HOME)"
-    file = f"{home}/culturescope.duckdb"
-    assert report["warehouse"] == f"{file} (CULTURESCOPE_WAREHOUSE is not set)"
+    assert report["home"] == f"{home} (CULTUREMETER_HOME)"
+    file = f"{home}/culturemeter.duckdb"
+    assert report["warehouse"] == f"{file} (CULTUREMETER_WAREHOUSE is not set)"
     monkeypatch.setenv("HOME", str(home.parent))  # users' names are in paths
-    assert rows("--no-measure")["home"] == f"~/{home.name} (CULTURESCOPE_HOME)"
+    assert rows("--no-measure")["home"] == f"~/{home.name} (CULTUREMETER_HOME)"
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_shared_warehouse_is_shown_without_its_password(
     secret: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
-    monkeypatch.setenv("CULTURESCOPE_WAREHOUSE", f"postgresql://{secret}")
-    monkeypatch.setenv("CULTURESCOPE_PARTS", "s3://lab/culture")
+    monkeypatch.setenv("CULTUREMETER_WAREHOUSE", f"postgresql://{secret}")
+    monkeypatch.setenv("CULTUREMETER_PARTS", "s3://lab/culture")
     places = cli_models.places(store_at(home))
     address = "postgresql://lab@db.example:5433/culture with s3://lab/culture"
-    assert places["warehouse"] == f"{address} (CULTURESCOPE_WAREHOUSE)"
+    assert places["warehouse"] == f"{address} (CULTUREMETER_WAREHOUSE)"
     assert places["kept here"].startswith("0 files, ")
 
 
 def test_doctor_reports_a_wrong_setting_in_place_of_failing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_ENGINE_MEMORY", "lots")
+    monkeypatch.setenv("CULTUREMETER_ENGINE_MEMORY", "lots")
     assert "give the GiB" in rows("--no-measure")["for engines"]
 
 

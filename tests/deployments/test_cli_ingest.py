@@ -1,4 +1,4 @@
-"""``culturescope ingest``: refusals before any request, and files of every kind."""
+"""``culturemeter ingest``: refusals before any request, and files of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`culturescope judge audit`: a file for people, drawn from judged explanations."""
+"""`culturemeter judge audit`: a file for people, drawn from judged explanations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_audit_draws_equally_from_every_stratum(warehouse: Warehouse) -> None:
     assert len(rows) == 24
     # 24 of eight strata of five answers each: three of each.
     assert "24 of 40 answers from 8 strata" in one_line(result.stderr)
-    assert "culturescope judge validate mine.csv --evaluation cure --config c1" in one_line(result.stderr)
+    assert "culturemeter judge validate mine.csv --evaluation cure --config c1" in one_line(result.stderr)
     assert result.stdout.count("m1") == result.stdout.count("m2") == 4
     assert {d: sum(r["dimension"] == d for r in rows) for d in METRICS.values()} == dict.fromkeys(
         METRICS.values(), 6
@@ -61,7 +61,7 @@ def test_audit_is_the_same_for_a_seed_and_overwrites_no_file(warehouse: Warehous
 
 def test_audit_without_answers_or_with_too_few_is_refused(warehouse: Warehouse) -> None:
     nothing = refused("judge", "audit")
-    assert "no judge has scored answers; start with: culturescope run EVALUATION" in nothing
+    assert "no judge has scored answers; start with: culturemeter run EVALUATION" in nothing
     store(warehouse, all_benchmarks())
     assert "under configuration c9" in refused("judge", "audit", "--config", "c9")
     assert "ask for at least 4" in refused("judge", "audit", "--sample", 3)

@@ -1,4 +1,4 @@
-"""`culturescope judge validate`: people's ratings compared with the judges' scores, and stored."""
+"""`culturemeter judge validate`: people's ratings compared with the judges' scores, and stored."""
 
 from __future__ import annotations
 

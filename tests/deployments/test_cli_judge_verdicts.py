@@ -1,4 +1,4 @@
-"""`culturescope judge` with verdict words: FmLAMA's predicted ingredients through audit and validate."""
+"""`culturemeter judge` with verdict words: FmLAMA's predicted ingredients through audit and validate."""
 
 from __future__ import annotations
 
@@ -114,4 +114,4 @@ def test_audit_takes_the_chosen_evaluation_and_no_null_models(warehouse: Warehou
     assert "18 of 18 answers from 1 strata" in chosen
     assert "--evaluation fmlama" in chosen
     missing = refused("judge", "audit", "--evaluation", "spectral")
-    assert "no judge has scored answers of spectral; start with: culturescope run spectral" in missing
+    assert "no judge has scored answers of spectral; start with: culturemeter run spectral" in missing

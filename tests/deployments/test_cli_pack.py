@@ -1,4 +1,4 @@
-"""``culturescope pack``: new, check, list; and a run with one, whose leaderboard names it."""
+"""``culturemeter pack``: new, check, list; and a run with one, whose leaderboard names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``culturescope pack from`` and ``pack new --as-published``, and a run with such a pack."""
+"""``culturemeter pack from`` and ``pack new --as-published``, and a run with such a pack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`culturescope people`: a study is drawn, answered by simulated people, pulled and analysed."""
+"""`culturemeter people`: a study is drawn, answered by simulated people, pulled and analysed."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_run_is_compared_with_the_chosen_study(warehouse: Warehouse) -> None:
     assert named["human"].to_list() == [f"survey:{snapshot}"]
     # The second run reuses the answers of the first.
     assert warehouse.query("SELECT count(DISTINCT request_hash) FROM run_request").item() == 9
-    assert "culturescope people pull brings it in" in refused(*run, "--human", "none")
+    assert "culturemeter people pull brings it in" in refused(*run, "--human", "none")
 
 
 def test_status_counts_people_and_wrong_studies_are_refused(warehouse: Warehouse) -> None:
@@ -150,8 +150,8 @@ def test_status_counts_people_and_wrong_studies_are_refused(warehouse: Warehouse
         (("pull", "../survey"), "is not a study's name"),
         (("new", "survey", "--study", "spectral-ranking"), "exists already"),
         (("new", "x", "--study", "stars"), "no kind of study 'stars'"),
-        (("new", "x", "--study", "fmlama-mes"), "start with: culturescope run fmlama"),
-        (("new", "x", "--study", "specnorm-review"), "start with: culturescope specnorm build"),
+        (("new", "x", "--study", "fmlama-mes"), "start with: culturemeter run fmlama"),
+        (("new", "x", "--study", "specnorm-review"), "start with: culturemeter specnorm build"),
         (("export", "survey", "--out", "survey/none/x"), "survey/none/x"),
     ):
         assert error in people(*arguments, code=1)
@@ -209,7 +209,7 @@ def test_dishes_are_drawn_with_top_predictions_and_no_model_names(warehouse: War
         content = folder.items[hidden.item].content
         assert content["reference"] == sorted(reference[hidden.code])
         assert content["predicted"] == [f"c{n}" for n in range(len(reference[hidden.code]))]
-    assert not re.search("model-|culturescope:dish", (path / "items.jsonl").read_text())
+    assert not re.search("model-|culturemeter:dish", (path / "items.jsonl").read_text())
     assert set(Counter(a.annotator for a in folder.assignments).values()) == {11}
 
 

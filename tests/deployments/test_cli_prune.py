@@ -1,4 +1,4 @@
-"""``culturescope prune`` on runs of fake models: what stays is unchanged and is not requested again."""
+"""``culturemeter prune`` on runs of fake models: what stays is unchanged and is not requested again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def aged(copied_home: Callable[[], Path]) -> Path:
     for name in ("fake-a", "fake-b"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         for occasion in OCCASIONS:
             call(*RUN, *(("--occasion", occasion) if occasion else ()))
     with Warehouse.open(home).write() as connection:
@@ -63,7 +63,7 @@ def aged(copied_home: Callable[[], Path]) -> Path:
 def pruned(aged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """A copy of the aged warehouse, to prune."""
     shutil.copytree(aged, tmp_path / "pruned")
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "pruned"))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "pruned"))
     return Warehouse.open(tmp_path / "pruned")
 
 

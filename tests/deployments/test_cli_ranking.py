@@ -1,4 +1,4 @@
-"""``culturescope ranking``: a user's file is read, and rankings are correlated with headlines."""
+"""``culturemeter ranking``: a user's file is read, and rankings are correlated with headlines."""
 
 from __future__ import annotations
 

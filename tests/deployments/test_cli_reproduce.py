@@ -1,4 +1,4 @@
-"""``culturescope reproduce``: the commands, cells as a table, CSV and JSON, and errors."""
+"""``culturemeter reproduce``: the commands, cells as a table, CSV and JSON, and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_help_of_reproduce_lists_every_paper_and_its_files(warehouse: Warehouse)
     for name in reproductions():
         assert name in listed
         help_text = one_line(run(name, "--help").stdout)
-        assert f"culturescope reproduce {name} --data FOLDER" in help_text
+        assert f"culturemeter reproduce {name} --data FOLDER" in help_text
         for source in reproduction(name).sources.values():
             assert f"{source.name}: {source.patterns[0]}" in help_text
     run("explication", code=2)

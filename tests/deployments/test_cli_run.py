@@ -1,4 +1,4 @@
-"""``culturescope run`` without Prefect, on fake models: options, plan, occasions, leaderboard."""
+"""``culturemeter run`` without Prefect, on fake models: options, plan, occasions, leaderboard."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_run_is_planned_once_and_a_second_one_does_nothing(
     assert len(prepared) == 1
     assert "probe: fake-b " in first
     assert "fake-a 162/162 in " in first
-    assert "culturescope leaderboard spectral" in first
+    assert "culturemeter leaderboard spectral" in first
     assert n_parts(warehouse) > 0
 
     again = run("-m", "fake-a", "-m", "fake-b", *SMALL)

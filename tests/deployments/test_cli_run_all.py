@@ -1,4 +1,4 @@
-"""``culturescope run all`` without Prefect, on fake models: one occasion, a sum, failures at the end."""
+"""``culturemeter run all`` without Prefect, on fake models: one occasion, a sum, failures at the end."""
 
 from __future__ import annotations
 

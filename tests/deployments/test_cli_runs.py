@@ -1,4 +1,4 @@
-"""``culturescope runs``: the list, one run with what it used, and the removal of a run."""
+"""``culturemeter runs``: the list, one run with what it used, and the removal of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def home(blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run abc1 of model m with two answers and a number, and run abd2 of a null model."""
     home = tmp_path / "home"
     shutil.copytree(blank, home)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     nothing = dict.fromkeys(("unscored_reason", "ci_low", "ci_high", "null_value"))
     number = {"metric": "accuracy", "slice_kind": "overall", "slice": "all", "value": 0.5, **nothing}
     number |= {"n_scored": 2, "n_unscored": 0}

@@ -58,7 +58,7 @@ class Cluster:
     def environment(self, name: str) -> dict[str, str]:
         return environment(self.home(name), None) | self.shared
 
-    def culturescope(self, *arguments: str) -> str:
+    def culturemeter(self, *arguments: str) -> str:
         """Run a command on the first machine; return its standard output."""
         done = subprocess.run(
             command(*arguments), env=self.environment("first"), capture_output=True, text=True
@@ -135,7 +135,7 @@ def cluster(postgres_server_url: str, s3_endpoint: str, tmp_path: Path) -> Itera
 
     whole = compose(FILLED)
     # The tests' Postgres has a role of that name already.
-    for statement in whole["configs"]["databases"]["content"].replace("culturescope", "lab").split(";\n"):
+    for statement in whole["configs"]["databases"]["content"].replace("culturemeter", "lab").split(";\n"):
         if statement.strip():
             with psycopg.connect(postgres_server_url, autocommit=True) as connection:
                 connection.execute(statement.encode())
@@ -145,9 +145,9 @@ def cluster(postgres_server_url: str, s3_endpoint: str, tmp_path: Path) -> Itera
     client = whole["services"]["worker"]["environment"]
     shared = client | {
         "PREFECT_API_URL": api,
-        "CULTURESCOPE_WAREHOUSE": f"postgresql://lab:{FILLED['WAREHOUSE_PASSWORD']}@{postgres}/lab",
-        "CULTURESCOPE_PARTS": f"s3://{BUCKET}/cluster",
-        "CULTURESCOPE_PARTS_ENDPOINT": s3_endpoint,
+        "CULTUREMETER_WAREHOUSE": f"postgresql://lab:{FILLED['WAREHOUSE_PASSWORD']}@{postgres}/lab",
+        "CULTUREMETER_PARTS": f"s3://{BUCKET}/cluster",
+        "CULTUREMETER_PARTS_ENDPOINT": s3_endpoint,
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
     }
@@ -173,7 +173,7 @@ def cluster(postgres_server_url: str, s3_endpoint: str, tmp_path: Path) -> Itera
 def test_run_of_a_killed_worker_resumes_on_another(cluster: Cluster, home: Path) -> None:
     _check_access_without_login(cluster)
     pool = compose(FILLED)["services"]["worker"]["command"]
-    cluster.culturescope(
+    cluster.culturemeter(
         "serve", "--pool", pool[pool.index("--pool") + 1], "-m", "slow", "--profile", "smoke"
     )
     for name in ("first", "second"):
@@ -199,14 +199,14 @@ def test_run_of_a_killed_worker_resumes_on_another(cluster: Cluster, home: Path)
 def _check_access_without_login(cluster: Cluster) -> None:
     import psycopg
 
-    for auth in (None, ("culturescope", "wrong")):
+    for auth in (None, ("culturemeter", "wrong")):
         assert httpx.get(f"{cluster.api}/admin/version", auth=auth).status_code == 401
         asked = httpx.post(f"{cluster.api}/flow_runs/filter", json={}, auth=auth)
         assert asked.status_code in (401, 403)
-    place = f"{cluster.shared['CULTURESCOPE_PARTS_ENDPOINT']}/{BUCKET}/cluster"
+    place = f"{cluster.shared['CULTUREMETER_PARTS_ENDPOINT']}/{BUCKET}/cluster"
     assert httpx.get(place).status_code == 403
     assert httpx.put(place, content=b"mine").status_code == 403
-    url = urlsplit(cluster.shared["CULTURESCOPE_WAREHOUSE"])
+    url = urlsplit(cluster.shared["CULTUREMETER_WAREHOUSE"])
     at = f"127.0.0.1:{url.port}"
     for who in ("lab@{at}/lab", "lab:wrong@{at}/lab", "prefect:d@{at}/lab", "lab:b@{at}/prefect"):
         with pytest.raises(psycopg.OperationalError):

@@ -26,7 +26,7 @@ EXAMPLE = (CLUSTER / ".env.example").read_text()
 MANIFESTS = list(yaml.safe_load_all((CLUSTER / "kubernetes" / "workers.yaml").read_text()))
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 FILLED = {
-    "PREFECT_LOGIN": "culturescope:a",
+    "PREFECT_LOGIN": "culturemeter:a",
     "WAREHOUSE_PASSWORD": "b",
     "POSTGRES_PASSWORD": "c",
     "PREFECT_DATABASE_PASSWORD": "d",
@@ -34,7 +34,7 @@ FILLED = {
     "S3_SECRET_KEY": "f",
 }
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>\w+)((?P<how>:?[-?])(?P<rest>[^}]*))?\}")
-_NAME = re.compile(r"\b(?:CULTURESCOPE|PREFECT|AWS|RAY|VLLM|POSTGRES)_[A-Z][A-Z0-9_]*")
+_NAME = re.compile(r"\b(?:CULTUREMETER|PREFECT|AWS|RAY|VLLM|POSTGRES)_[A-Z][A-Z0-9_]*")
 
 
 def compose(values: Mapping[str, str]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def test_pods_have_probes_and_limits_and_run_without_root() -> None:
     assert worker["resources"].keys() == {"requests", "limits"}
     assert pod["securityContext"]["runAsNonRoot"]
     assert worker["securityContext"]["readOnlyRootFilesystem"]
-    assert {"/dev/shm", "/var/lib/culturescope/models"} <= {m["mountPath"] for m in worker["volumeMounts"]}
+    assert {"/dev/shm", "/var/lib/culturemeter/models"} <= {m["mountPath"] for m in worker["volumeMounts"]}
     assert {m["name"] for m in worker["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
     kinds = {each["kind"]: each for each in MANIFESTS}
     labels = kinds["PodDisruptionBudget"]["spec"]["selector"], kinds["NetworkPolicy"]["spec"]["podSelector"]
@@ -138,7 +138,7 @@ def test_pods_have_probes_and_limits_and_run_without_root() -> None:
     assert claim == kinds["PersistentVolumeClaim"]["metadata"]["name"]
     assert worker["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert "Secret" not in kinds  # the secret is made from a file that stays out of git
-    assert {"secretRef": {"name": "culturescope-worker"}} in worker["envFrom"]
+    assert {"secretRef": {"name": "culturemeter-worker"}} in worker["envFrom"]
 
 
 def _images() -> Iterator[str]:
@@ -155,7 +155,7 @@ def test_every_image_has_a_pinned_tag() -> None:
     assert len(images) == 5  # ours, Python's, and three of others
     for image in images:
         assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+[\w.-]*", image), image
-    assert f"culturescope:{VERSION}" in images
+    assert f"culturemeter:{VERSION}" in images
 
 
 def test_every_variable_is_known_to_a_program() -> None:
@@ -170,7 +170,7 @@ def test_every_variable_is_known_to_a_program() -> None:
 
 def _known(names: set[str]) -> Iterator[str]:
     prefects = _get_settings_fields(Settings)
-    folders = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
+    folders = ("culturemeter", "deployments", "flows", "tasks", "warehouse", "scrapers")
     ours = "\n".join(file.read_text() for folder in folders for file in (ROOT / folder).rglob("*.py"))
     others = set(variables("", "", "")) | {
         "POSTGRES_INITDB_ARGS", "POSTGRES_PASSWORD",  # variables of the Postgres image

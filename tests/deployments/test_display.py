@@ -110,7 +110,7 @@ def test_terminal_gets_no_markup_and_no_control_characters(
     with working(EVIL):
         pass
     with notes(False):
-        logging.getLogger("culturescope").warning(EVIL)
+        logging.getLogger("culturemeter").warning(EVIL)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     show(frame, Format.csv)
     show(frame, Format.json)
@@ -177,7 +177,7 @@ def test_numbers_and_intervals_are_printed_with_three_digits() -> None:
 def test_log_lines_are_printed_once_at_their_level(
     capsys: pytest.CaptureFixture[str], verbose: bool, most: int, lines: list[str]
 ) -> None:
-    log = logging.getLogger("culturescope")
+    log = logging.getLogger("culturemeter")
     with notes(verbose, most):
         log.info("by the way")
         log.warning("take %s", "care")

@@ -41,7 +41,7 @@ def _home(copied_home: Callable[[], Path]) -> Path:
     for name in ("fake-a", "fake-b", "fake-j"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         result = CliRunner().invoke(app, RUN)
     assert result.exit_code == 0, result.output
     with Warehouse.open(home).write():
@@ -75,7 +75,7 @@ def shown(home: Path, out: Path, command: str) -> tuple[int, str, dict[str, str]
     verified._sound.clear()  # as in a new process
     out.mkdir()
     arguments = [word.format(out=out) for word in COMMANDS[command]]
-    result = CliRunner().invoke(app, arguments, env={"CULTURESCOPE_HOME": str(home), "COLUMNS": "200"})
+    result = CliRunner().invoke(app, arguments, env={"CULTUREMETER_HOME": str(home), "COLUMNS": "200"})
     files = {
         str(file.relative_to(out)): sha256(file.read_bytes()).hexdigest()
         for file in sorted(out.rglob("*"))
@@ -90,7 +90,7 @@ def shown(home: Path, out: Path, command: str) -> tuple[int, str, dict[str, str]
 def _restored(home: Path) -> Iterator[dict[str, dict[Path, bytes]]]:
     """The parts, restored after the test."""
     parts = parts_of(home)
-    parts["database"] = {home / "culturescope.duckdb": (home / "culturescope.duckdb").read_bytes()}
+    parts["database"] = {home / "culturemeter.duckdb": (home / "culturemeter.duckdb").read_bytes()}
     yield parts
     restore(parts)
 

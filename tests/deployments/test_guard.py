@@ -42,7 +42,7 @@ def owner(home: Path) -> tuple[str, str]:
 
 def test_requests_without_the_login_are_refused(served: tuple[Path, str]) -> None:
     home, url = served
-    for auth in (None, ("culturescope", "guessed")):
+    for auth in (None, ("culturemeter", "guessed")):
         assert httpx.get(f"{url}/flows/paginate", auth=auth).status_code == 401
         assert httpx.get(f"{url}/csrf-token?client=a", auth=auth).status_code == 401
         # The missing CSRF token is refused before the login is checked.

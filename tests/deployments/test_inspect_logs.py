@@ -158,8 +158,8 @@ def test_missing_inspect_ai_is_one_error_with_the_install_command(
 
     monkeypatch.setattr(inspect_logs, "version", missing)
     for command in (("export", "inspect"), ("browse",)):
-        error = refused(*command, CULTURESCOPE_HOME=str(home))
-        assert error.startswith("error: reading answers needs inspect-ai: pip install")
+        error = refused(*command, CULTUREMETER_HOME=str(home))
+        assert error.startswith("error: answers need inspect-ai: pip install")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_missing_inspect_ai_is_one_error_with_the_install_command(
     ],
 )
 def test_export_without_a_matching_run_is_refused(home: Path, options: list[str], message: str) -> None:
-    assert message in refused("export", "inspect", *options, CULTURESCOPE_HOME=str(home))
+    assert message in refused("export", "inspect", *options, CULTUREMETER_HOME=str(home))
     assert not (home / "inspect").exists()
 
 

@@ -72,7 +72,7 @@ def test_overview_shows_rank_correlation_of_two_evaluations(warehouse: Warehouse
 
 
 def test_overview_without_runs_names_the_command(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match="culturescope run all --profile smoke"):
+    with pytest.raises(WarehouseError, match="culturemeter run all --profile smoke"):
         overview(warehouse)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import culturescope as cs
+import culturemeter as cs
 from deployments.cli import run as cli_run
 from deployments.cli.app import app
 from deployments.cli.choices import AllParams, completed, form, one_of_all, without_own_judge
@@ -110,7 +110,7 @@ def test_run_from_python_uses_no_embedded_judge_for_own_models(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Params] = []
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
 
     def evaluate(evaluation: object, chosen: Params) -> str:
         seen.append(chosen)

@@ -1,4 +1,4 @@
-"""``culturescope serve --pool``: deployments on the server, and its automations for a pool's runs."""
+"""``culturemeter serve --pool``: deployments on the server, and its automations for a pool's runs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from deployments.serve import automations, served, server, serving
 from tests.conftest import prefect_post
 from tests.deployments.commands import refused
 
-Culturescope = Callable[..., CompletedProcess[str]]
+Culturemeter = Callable[..., CompletedProcess[str]]
 WISHES = ("-m", "fake-a", "--judges", "fake-b", "--profile", "smoke", "--evaluations", "spectral")
 
 
 @pytest.fixture
-def registered(culturescope: Culturescope, prefect_api: str) -> Callable[..., str]:
+def registered(culturemeter: Culturemeter, prefect_api: str) -> Callable[..., str]:
     """Register to a pool; return the printed worker command."""
 
     def register(name: str, *more: str) -> str:
-        return culturescope("serve", "--pool", name, *WISHES, *more).stdout
+        return culturemeter("serve", "--pool", name, *WISHES, *more).stdout
 
     return register
 
@@ -49,11 +49,11 @@ def test_worker_environment_lists_needed_variables_only(
     for name in list(os.environ):
         monkeypatch.delenv(name)
     theirs = {
-        "AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CULTURESCOPE_PARTS",
-        "CULTURESCOPE_PARTS_ENDPOINT", "CULTURESCOPE_REPLICAS", "CULTURESCOPE_WAREHOUSE", "HF_TOKEN",
+        "AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CULTUREMETER_PARTS",
+        "CULTUREMETER_PARTS_ENDPOINT", "CULTUREMETER_REPLICAS", "CULTUREMETER_WAREHOUSE", "HF_TOKEN",
         "OPENAI_API_KEY", "OUR_LOGIN", "PGPASSWORD", "PREFECT_API_AUTH_STRING", "RAY_AUTH_TOKEN",
     }  # fmt: skip
-    for name in (*theirs, "CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS", "HF_HOME", "PATH", "PREFECT_API_URL"):
+    for name in (*theirs, "CULTUREMETER_HOME", "CULTUREMETER_REPORTS", "HF_HOME", "PATH", "PREFECT_API_URL"):
         monkeypatch.setenv(name, "x")
     assert serving.needed(tmp_path) == sorted(theirs)
 
@@ -73,11 +73,11 @@ def test_pool_has_the_deployments_schedules_and_limits_of_serve(
     assert {each["work_pool_name"] for each in listed.values()} == {"lab"}
     assert {each["global_concurrency_limit"]["limit"] for each in listed.values()} == {1}
     weekly = listed["evaluate-all"]
-    assert (weekly["parameters"]["params"]["max_usd"], weekly["tags"]) == (2, ["culturescope"])
+    assert (weekly["parameters"]["params"]["max_usd"], weekly["tags"]) == (2, ["culturemeter"])
     assert [each["schedule"]["cron"] for each in weekly["schedules"]] == ["0 6 * * *"]
     assert listed["cure"]["parameters"]["params"]["judges"] == ["fake-b"]
     assert listed["cure"]["job_variables"] == {"env": {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}}
-    names = {f"culturescope: {each}" for each in ("silent", "resume", "missed", "not started")}
+    names = {f"culturemeter: {each}" for each in ("silent", "resume", "missed", "not started")}
     assert names <= of(prefect_api, "automations").keys()
 
     schedule = weekly["schedules"][0]["id"]
@@ -153,7 +153,7 @@ def test_serve_pool_without_option_or_server_is_refused(
     message: str,
 ) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    assert message in refused("serve", *arguments, CULTURESCOPE_HOME=str(home), **environment)
+    assert message in refused("serve", *arguments, CULTUREMETER_HOME=str(home), **environment)
 
 
 def test_crashed_run_is_resumed_a_limited_number_of_times() -> None:
@@ -183,4 +183,4 @@ def test_only_process_pools_report_runs_that_do_not_start() -> None:
 
 
 def by_name(name: str, kind: str = "process") -> dict[str, Any]:
-    return {each.name.removeprefix("culturescope: "): each for each in automations.of_pool(name, kind)}
+    return {each.name.removeprefix("culturemeter: "): each for each in automations.of_pool(name, kind)}

@@ -104,7 +104,7 @@ def test_every_page_names_publisher_and_licence(site: Path) -> None:
         (footer,) = parsed(file).select("footer")
         assert all(text in footer.text for text in ("Our models", "Our lab", "CC-BY-4.0")), file
         assert footer.select_one("a[href='data.html#cite']"), file
-    assert "not stated" in foot(SiteAbout("Culturescope"))
+    assert "not stated" in foot(SiteAbout("Culturemeter"))
 
 
 def test_data_files_equal_the_warehouse_and_every_column_is_described(site: Path, filled: Warehouse) -> None:
@@ -132,7 +132,7 @@ def test_croissant_is_valid_and_describes_every_file(site: Path) -> None:
     }
     assert dataset.metadata.cite_as == (
         f"Our lab. {dataset.metadata.date_published:%Y}. Our models. https://example.org/models. Measured "
-        "with Culturescope."
+        "with Culturemeter."
     )
     scores = pl.read_parquet(site / "data" / "model_scores.parquet")
     records = list(dataset.records("model_scores"))
@@ -221,7 +221,7 @@ def test_only_a_published_site_is_replaced_and_only_as_a_whole(
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
-    with pytest.raises(WarehouseError, match=r"not a site of culturescope and is not overwritten"):
+    with pytest.raises(WarehouseError, match=r"not a site of culturemeter and is not overwritten"):
         publish(filled, mine, ABOUT)
     with pytest.raises(WarehouseError, match=r"thesis\.txt is a file"):
         publish(filled, mine / "thesis.txt", ABOUT)
@@ -246,7 +246,7 @@ def test_only_a_published_site_is_replaced_and_only_as_a_whole(
 def test_publish_prints_the_folder_or_the_run_to_start(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "culturescope run all --profile smoke" in refused("publish", "site")
+    assert "culturemeter run all --profile smoke" in refused("publish", "site")
     assert not Path("site").exists()
     fill(warehouse, with_nulls=False)
     monkeypatch.setattr("deployments.publish.site._drawn", lambda *_: ({"index.html": ""}, {}))

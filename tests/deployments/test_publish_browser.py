@@ -1,7 +1,7 @@
 """A published site in headless Chromium, from the standard library's file server under a sub-path.
 
 All foreign host names resolve to a port that records requests: a site loads nothing from another host.
-CULTURESCOPE_SCREENSHOTS names a folder for screenshots.
+CULTUREMETER_SCREENSHOTS names a folder for screenshots.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def test_pages_are_accessible_and_fit_a_phone(
     site: Path, address: str, elsewhere: tuple[str, list[Any]], tmp_path: Path
 ) -> None:
     rule, came = elsewhere
-    script, folder = axe(tmp_path), os.environ.get("CULTURESCOPE_SCREENSHOTS")
+    script, folder = axe(tmp_path), os.environ.get("CULTUREMETER_SCREENSHOTS")
     wrong: list[str] = []
     with browser(tmp_path / "profile", rule) as tab:
         for name in sorted(file.name for file in site.glob("*.html")):

@@ -43,13 +43,13 @@ def reader(
         connection.execute("DROP ROLE IF EXISTS reader")
         connection.execute(
             statements.replace("'…'", "'of-a-reader'")
-            .replace("DATABASE culturescope", f"DATABASE {database}")
-            .replace("FOR ROLE culturescope", f"FOR ROLE {USER}")
+            .replace("DATABASE culturemeter", f"DATABASE {database}")
+            .replace("FOR ROLE culturemeter", f"FOR ROLE {USER}")
             .encode()
         )
     keys = {"AWS_ACCESS_KEY_ID": READER_KEY, "AWS_SECRET_ACCESS_KEY": READER_SECRET}
     address = postgres_url.replace(f"{USER}:{PASSWORD}@", "reader:of-a-reader@")
-    own = shared_environment | keys | {"CULTURESCOPE_WAREHOUSE": address}
+    own = shared_environment | keys | {"CULTUREMETER_WAREHOUSE": address}
     return environment(tmp_path / "reader", None) | own
 
 
@@ -73,4 +73,4 @@ def test_read_only_user_cannot_delete(reader: dict[str, str]) -> None:
     refused = run(reader, "prune", "--delete", code=1).stderr
     assert "403 Forbidden (AccessDenied)" in " ".join(refused.split())
     assert "Traceback" not in refused
-    assert os.environ["CULTURESCOPE_WAREHOUSE"] not in refused
+    assert os.environ["CULTUREMETER_WAREHOUSE"] not in refused

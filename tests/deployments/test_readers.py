@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-import culturescope as cs
+import culturemeter as cs
 from deployments.cli.app import app
 from tasks.engines import presence
 from tasks.engines.protocols import EngineError
@@ -37,7 +37,7 @@ READERS = [
 @pytest.mark.parametrize("line", READERS)
 def test_reading_command_creates_no_warehouse(line: str, tmp_path: Path) -> None:
     home = tmp_path / "typo"
-    env = {**os.environ, "CULTURESCOPE_HOME": str(home)}
+    env = {**os.environ, "CULTUREMETER_HOME": str(home)}
     done = CliRunner().invoke(app, line.split(), env=env)
     if "list" not in line and "status" not in line:
         assert done.exit_code == 1, done.output
@@ -54,22 +54,22 @@ def test_home_that_cannot_be_resolved_is_one_error(name: str, line: str, tmp_pat
     home = name if name.startswith("~") else str(tmp_path / name)
     done = subprocess.run(
         command(*line.split()), capture_output=True, text=True,
-        env={**os.environ, "CULTURESCOPE_HOME": home},
+        env={**os.environ, "CULTUREMETER_HOME": home},
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
-    assert done.stderr.startswith("error: CULTURESCOPE_HOME=")
+    assert done.stderr.startswith("error: CULTUREMETER_HOME=")
 
 
 def test_connect_refuses_a_folder_without_a_warehouse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "usual"))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "usual"))
     with pytest.raises(WarehouseError, match="there is no warehouse at"):
         cs.connect(tmp_path / "nonexistent")
     with pytest.raises(WarehouseError, match="there is no warehouse at"):
         cs.sql("SELECT 1")
     assert list(tmp_path.iterdir()) == []
-    assert os.environ["CULTURESCOPE_HOME"] == str(tmp_path / "usual")
+    assert os.environ["CULTUREMETER_HOME"] == str(tmp_path / "usual")
 
 
 def test_command_line_only_options_are_refused_in_python() -> None:

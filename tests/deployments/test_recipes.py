@@ -40,7 +40,7 @@ def _ran(copied_home: Callable[[], Path]) -> Iterator[Path]:
     """A home with a pack of each recipe, two of them with runs of fake models, and three broken packs."""
     home = copied_home()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         for name in ("fake-a", "fake-b", "fake-j"):
             write_engine(home, name)
         for pack, recipe in PACKS.items():
@@ -61,7 +61,7 @@ def _ran(copied_home: Callable[[], Path]) -> Iterator[Path]:
 def home(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the finished home, for tests that change it."""
     copy = Path(shutil.copytree(ran, tmp_path / "home", ignore=shutil.ignore_patterns("inspect")))
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(copy))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(copy))
     return copy
 
 
@@ -109,7 +109,7 @@ def test_recipe_is_run_once_shown_reported_and_exported(name: str) -> None:
     assert board["accuracy"].is_between(0, 1).all()
     assert "fake-a" in call("leaderboard", name).stdout
     call("report", name)
-    home = Path(os.environ["CULTURESCOPE_HOME"])
+    home = Path(os.environ["CULTUREMETER_HOME"])
     page = next(home.glob(f"reports/*/report-{name}.html")).read_text()
     assert doors()[name].title in page.replace("&#39;", "'")
     call("export", "inspect", name)

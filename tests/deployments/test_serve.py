@@ -1,4 +1,4 @@
-"""``culturescope serve`` as a user runs it: UI, deployments, a scheduled run that really starts, Ctrl-C."""
+"""``culturemeter serve`` as a user runs it: UI, deployments, a scheduled run that really starts, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 @dataclass
 class Serving:
-    """``culturescope serve`` as a process, and its API."""
+    """``culturemeter serve`` as a process, and its API."""
 
     home: Path
     port: int

@@ -85,7 +85,7 @@ def test_parts_missing_from_the_warehouse_are_counted(
 def test_folder_that_is_not_a_site_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / MARK).write_text(text)
-    with pytest.raises(WarehouseError, match="is not a site of culturescope"):
+    with pytest.raises(WarehouseError, match="is not a site of culturemeter"):
         verify(tmp_path)
 
 

@@ -14,7 +14,7 @@ from deployments.cli.app import app
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted([*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "deployments/cluster").glob("*.md")])
-SHOWN = re.compile(r"^(?: {4})?\$? ?(culturescope [a-z].*)$|(?<!\*)`(culturescope [a-z][^`]*)`", re.MULTILINE)
+SHOWN = re.compile(r"^(?: {4})?\$? ?(culturemeter [a-z].*)$|(?<!\*)`(culturemeter [a-z][^`]*)`", re.MULTILINE)
 
 
 MADE = {"proverbs": "cure"}
@@ -61,5 +61,5 @@ def test_commands_and_options_shown_in_docs_exist() -> None:
 
 
 def test_unknown_command_and_option_are_detected() -> None:
-    assert wrong("culturescope run cure --no-such-option 3") == "--no-such-option"
-    assert wrong("culturescope dance") == "there is no command 'dance'"
+    assert wrong("culturemeter run cure --no-such-option 3") == "--no-such-option"
+    assert wrong("culturemeter dance") == "there is no command 'dance'"

@@ -23,9 +23,9 @@ def outputs(cell: nbformat.NotebookNode) -> str:
 
 def executed(home: Path, models: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> nbformat.NotebookNode:
     """Run the notebook on a home, with these models in place of its own; return it."""
-    for name in [name for name in os.environ if name.startswith(("PREFECT_", "CULTURESCOPE_"))]:
+    for name in [name for name in os.environ if name.startswith(("PREFECT_", "CULTUREMETER_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
     notebook = nbformat.read(NOTEBOOK, as_version=4)
@@ -63,7 +63,7 @@ def test_cells_of_the_notebook_run_in_order(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cells run in this process, as a kernel takes longer to start."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     there: dict[str, Any] = {}
     for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
         if cell.cell_type == "code":

@@ -24,7 +24,7 @@ NOT_LOADED = {"canonical", "next", "prev", "alternate"}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("zensical") is None:
-        pytest.skip("zensical is not installed: pip install 'culturescope[docs]'")
+        pytest.skip("zensical is not installed: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("docs")
     command = [sys.executable, REPOSITORY / "docs" / "build.py", str(folder / "built")]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -39,8 +39,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(copy: Path, *arguments: str, api: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command, or Python code after ``-c``, in the copy and with its modules only."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
-    own = {"CULTURESCOPE_HOME": str(copy / "home"), "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTUREMETER_", "PYTHON"))}
+    own = {"CULTUREMETER_HOME": str(copy / "home"), "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
     login = "PREFECT_API_AUTH_STRING"
     program = arguments if arguments[0] == "-c" else ("-m", "deployments.cli.app", *arguments)
     return subprocess.run(

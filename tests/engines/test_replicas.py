@@ -162,7 +162,7 @@ def test_one_replica_or_a_served_model_needs_no_process(
 @pytest.mark.parametrize("value", ["none", "0", "-1", "1.5"])
 def test_invalid_number_of_replicas_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv(replicas.REPLICAS, value)
-    with pytest.raises(EngineError, match=f"CULTURESCOPE_REPLICAS is '{value}': give a number of copies"):
+    with pytest.raises(EngineError, match=f"CULTUREMETER_REPLICAS is '{value}': give a number of copies"):
         width(fake())
 
 
@@ -201,7 +201,7 @@ def test_memory_of_every_replica_counts(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_missing_ray_is_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(EngineError, match=r"pip install 'culturescope\[ray\]'"):
+    with pytest.raises(EngineError, match=r"pip install '\.\[ray\]'"):
         connected("localhost:1")
 
 

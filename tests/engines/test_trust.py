@@ -85,7 +85,7 @@ def test_spec_cannot_grant_its_own_permission(
     spec = EngineSpec(name="m", kind=kind, model="no/such", dtype="float32", options=options)
     monkeypatch.setattr(load, "_build", lambda *_: pytest.fail("loaded"))
     for refused in (lambda: load.check_ability(spec, "score"), lambda: load.load(spec, tmp_path)):
-        with pytest.raises(EngineError, match=f"'m'.*--trust-{option}, or with CULTURESCOPE_TRUST={option}"):
+        with pytest.raises(EngineError, match=f"'m'.*--trust-{option}, or with CULTUREMETER_TRUST={option}"):
             refused()
     specs.allow(**{permission: True})
     load.check_ability(spec, "score")

@@ -92,7 +92,7 @@ ELSEWHERE = {
 @pytest.fixture
 def study(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Makes the study of an evaluation's small params."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     files = home / "files"
     files.mkdir()
     (files / "words.vec").write_text("1 2\nword 1 2\n")

@@ -34,7 +34,7 @@ def words(text: str) -> str:
 
 
 def test_specnorm_build_goes_from_seeds_to_published_items(
-    culturescope: Cli, culturescope_process: Cli, home: Path, tmp_path: Path
+    culturemeter: Cli, culturemeter_process: Cli, home: Path, tmp_path: Path
 ) -> None:
     """Of 12 seeds, those with an even number of letters in the statement get a draft without their cues."""
     warehouse, queue, out = Warehouse.open(home), tmp_path / "queue.csv", tmp_path / "published.csv"
@@ -46,10 +46,10 @@ def test_specnorm_build_goes_from_seeds_to_published_items(
         return good(scene) | ({"persona": "Sam is tall."} if is_bad(scene.norm) else {})
 
     with drafting(home, writer) as scenes:
-        plan = culturescope(*BUILD, "--n", "12", "--queue", str(queue), "--dry-run")
+        plan = culturemeter(*BUILD, "--n", "12", "--queue", str(queue), "--dry-run")
         assert all(part in plan.stderr for part in ("12 of 12", "$0.", "no_cue 1"))
         assert scenes == []
-        built = culturescope_process(*BUILD, "--n", "12", "--queue", str(queue))
+        built = culturemeter_process(*BUILD, "--n", "12", "--queue", str(queue))
         assert len(scenes) == 12
         bad = sum(is_bad(scene.norm) for scene in scenes)
         assert 0 < bad < 12
@@ -57,15 +57,15 @@ def test_specnorm_build_goes_from_seeds_to_published_items(
         assert counts == {"queued": 12 - bad, "rejected_by_checks": bad}
         assert f"│ rejected_by_checks │ cue_not_named │ {bad:>8} │" in built.stdout
         assert "12/12" in built.stderr  # the progress bar
-        again = culturescope(*BUILD, "--n", "12", "--queue", str(queue), check=False)
+        again = culturemeter(*BUILD, "--n", "12", "--queue", str(queue), check=False)
         assert (again.returncode, len(scenes)) == (1, 12)
         assert "exists and may hold decisions" in words(again.stderr)
         # A larger build drafts only its new seeds; the new queue also has the drafts that already wait.
-        culturescope(*BUILD, "--n", "13", "--queue", str(tmp_path / "second.csv"))
+        culturemeter(*BUILD, "--n", "13", "--queue", str(tmp_path / "second.csv"))
         assert len(scenes) == 13
     shorter = {"question": "Is this all right there?"}
     decide(queue, ACCEPT, REVISE | shorter, REJECT, REVISE | {"question": "Why?"})
-    reviewed = culturescope("specnorm", "review", str(queue), "--out", str(out), check=False)
+    reviewed = culturemeter("specnorm", "review", str(queue), "--out", str(out), check=False)
     assert reviewed.returncode == 1  # the last row cannot be published unchanged
     assert "not_a_yes_no_question" in words(reviewed.stderr)
     assert "published: 2 of 3,766 items, 2 of 145 countries" in words(reviewed.stderr)
@@ -79,26 +79,26 @@ def test_specnorm_build_goes_from_seeds_to_published_items(
     ]
     same = ("writer", "build_specnorm", "finished", "openai", True)
     assert sorted(rows) == [("ana", *same), ("ben", *same)]
-    status = json.loads(culturescope("specnorm", "status", "--format", "json").stdout)
+    status = json.loads(culturemeter("specnorm", "status", "--format", "json").stdout)
     assert sum(row["n_drafts"] for row in status) == 13
     assert {"accepted", "revised", "rejected", "queued"} <= {row["status"] for row in status}
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
 def test_culturall_build_is_a_prefect_run_and_a_second_one_requests_nothing(
-    culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
+    culturemeter: Cli, home: Path, tmp_path: Path, prefect_api: str
 ) -> None:
     """Nonsense drafts are stored with their faults."""
     pages = tmp_path / "pages.jsonl"
     lines = [{"text": f"In Britain the post comes {n} times a day, and never on Sundays."} for n in range(3)]
     pages.write_text("".join(json.dumps(line) + "\n" for line in lines))
     build = ("culturall", "build", "--model", "fake-a", "--pages", str(pages))
-    culturescope(*build)
+    culturemeter(*build)
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM culturall_draft").item() == 3
     run = warehouse.query("SELECT evaluation, status, model FROM run").rows()
     assert run == [("build_culturall", "finished", "fake-a")]
-    assert "0 of 3" in words(culturescope(*build).stderr)
+    assert "0 of 3" in words(culturemeter(*build).stderr)
     assert warehouse.query("SELECT count(*) FROM response").item() == 3
     flows = prefect_post(prefect_api, "/flows/filter", {})
     assert "build_culturall" in {flow["name"] for flow in flows}
@@ -107,7 +107,7 @@ def test_culturall_build_is_a_prefect_run_and_a_second_one_requests_nothing(
 
 @pytest.mark.heavy
 def test_killed_build_resumes_with_the_next_batch(
-    culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
+    culturemeter: Cli, home: Path, tmp_path: Path, prefect_api: str
 ) -> None:
     """20 drafts in batches of 8, killed at the 12th: the 8 of the first batch are not requested again."""
     victims: list[subprocess.Popen[bytes]] = []
@@ -129,7 +129,7 @@ def test_killed_build_resumes_with_the_next_batch(
         assert warehouse.query("FROM specnorm_draft").is_empty()
         assert not queue.exists()
         n_asked = len(scenes)
-        culturescope(*build)
+        culturemeter(*build)
         assert len(scenes) == n_asked + 12
     assert warehouse.query("SELECT count(*) FROM specnorm_draft WHERE status = 'queued'").item() == 20
     assert len(read_rows(queue)) == 20
@@ -138,20 +138,20 @@ def test_killed_build_resumes_with_the_next_batch(
 
 @pytest.mark.heavy
 def test_build_stops_at_its_budget_and_writes_no_queue_of_nonsense(
-    culturescope: Cli, home: Path, tmp_path: Path
+    culturemeter: Cli, home: Path, tmp_path: Path
 ) -> None:
     warehouse, queue = Warehouse.open(home), tmp_path / "queue.csv"
     with drafting(home, good) as scenes:
         # A draft may use 1,700 tokens and uses 1,400: one batch of 8 fits ($0.014), a second does not.
         build = (*BUILD, "--n", "20", "--queue", str(queue), "--max-usd", "0.02")
-        stopped = culturescope(*build, check=False)
+        stopped = culturemeter(*build, check=False)
         assert stopped.returncode == 1
         assert "the budget is reached" in words(stopped.stderr)
         assert "Traceback" not in stopped.stderr + stopped.stdout
         assert len(scenes) == 8
     assert warehouse.query("FROM specnorm_draft").is_empty()
     assert not queue.exists()
-    nonsense = culturescope("specnorm", "build", "-m", "fake-a", "--n", "3", "--queue", str(queue))
+    nonsense = culturemeter("specnorm", "build", "-m", "fake-a", "--n", "3", "--queue", str(queue))
     assert "no queue was written" in words(nonsense.stderr)
     assert not queue.exists()
     assert set(warehouse.query("SELECT status FROM specnorm_draft")["status"]) == {"rejected_by_checks"}

@@ -34,7 +34,7 @@ VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run commands without a flow in this process, on this home, which is faster."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
 
 
 def published(folder: Path) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def rate(path: Path, dimension: str) -> None:
         writer.writerows(rows)
 
 
-def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturescope: Cli, home: Path) -> None:
+def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturemeter: Cli, home: Path) -> None:
     smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "--judges", "fake-b",
              "--items-per-benchmark", "3")  # fmt: skip
     planned = one_line(call(*smoke, "--dry-run").stderr)
@@ -93,7 +93,7 @@ def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturescope: C
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
-    culturescope(*smoke)
+    culturemeter(*smoke)
     board = warehouse.query("SELECT * FROM leaderboard_cure")
     assert set(board["model"]) == {"fake-a", "null:majority", "null:prior"}
     models = board.filter(~board["is_null"])
@@ -135,7 +135,7 @@ def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturescope: C
 
 @pytest.mark.heavy
 def test_run_on_published_files_resumes_after_a_kill_during_judging(
-    culturescope: Cli, serve: Serve, home: Path, prefect_api: str
+    culturemeter: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
     """14 items in two modes. The judge gets 12 stories with three nulls each, and CASA's violating query,
     which has no other item for a shuffled explanation. Its answers are stored 32 at a time."""
@@ -160,7 +160,7 @@ def test_run_on_published_files_resumes_after_a_kill_during_judging(
 
     stored = warehouse.query("SELECT model, conversation FROM response").rows()
 
-    culturescope(*arguments)
+    culturemeter(*arguments)
     asked = Counter((r["model"], json.dumps(r["messages"], ensure_ascii=False)) for r in server.requests)
     assert len(asked) == n_answers + n_calls
     assert {asked[request] for request in stored} == {1}

@@ -130,7 +130,7 @@ def test_drift_notifies_a_webhook_and_shows_a_table(
 ) -> None:  # fmt: skip
     """A real server, its triggers and actions, and a real webhook."""
     url, posted = webhook
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(warehouse.home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(warehouse.home))
     store(warehouse, [Stored("m", "w1", scores={"coverage": BEFORE})])
     store(warehouse, [Stored("m", "w2", scores={"coverage": BEFORE - 0.2 + NOISE})])
     with server.pointed_at(prefect_api):
@@ -153,7 +153,7 @@ def test_drift_notifies_a_webhook_and_shows_a_table(
         with get_client(sync_client=True) as client:
             tables = [a for a in client.read_artifacts() if a.key == "drift"]
         first.delete()
-    assert posted[0]["title"] == "Culturescope: 1 headlines moved"
+    assert posted[0]["title"] == "Culturemeter: 1 headlines moved"
     assert "m: Coverage (cure)" in posted[0]["text"]
     (row,) = json.loads(str(tables[0].data))
     assert row["moved"] is True

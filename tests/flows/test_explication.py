@@ -78,8 +78,8 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         made(self, spec)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
-        patch.setenv("CULTURESCOPE_ENGINE_MEMORY", "9")  # two of the engines fit
+        patch.setenv("CULTUREMETER_HOME", str(home))
+        patch.setenv("CULTUREMETER_ENGINE_MEMORY", "9")  # two of the engines fit
         patch.setattr(FakeEngine, "__init__", load)
         patch.setattr(FakeEngine, "generate", generate)
         sent.clear()

@@ -48,10 +48,10 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("wide")
 @pytest.mark.heavy
 def test_fmlama_run_gives_a_leaderboard_and_a_second_run_does_nothing(
-    culturescope: Cli, culturescope_process: Cli, home: Path
+    culturemeter: Cli, culturemeter_process: Cli, home: Path
 ) -> None:
     both = run(home, "-m", "fake-a", "-m", "fake-b")
-    planned = culturescope(*both, "--dry-run")
+    planned = culturemeter(*both, "--dry-run")
     plan = " ".join(planned.stderr.split())
     assert f"{N_DISHES} dishes, 2 conditions" in plan
     assert "fake-a" in plan
@@ -60,7 +60,7 @@ def test_fmlama_run_gives_a_leaderboard_and_a_second_run_does_nothing(
     assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
     assert not parts(home)
 
-    culturescope(*both)
+    culturemeter(*both)
     board = warehouse.query("SELECT * FROM leaderboard_fmlama")
     assert set(board["model"]) == {"fake-a", "fake-b", "null:common", "null:common-of-origin"}
     assert set(board["country_mentioned"]) == {True, False}
@@ -76,31 +76,31 @@ def test_fmlama_run_gives_a_leaderboard_and_a_second_run_does_nothing(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
     before = parts(home)
-    again = culturescope(*both)
+    again = culturemeter(*both)
     assert "nothing to do" in again.stderr
     assert parts(home) == before
 
     # Standard output has data only.
-    lines = list(csv.DictReader(io.StringIO(culturescope("leaderboard", "fmlama", "-f", "csv").stdout)))
-    rows = json.loads(culturescope("leaderboard", "fmlama", "-f", "json").stdout)
+    lines = list(csv.DictReader(io.StringIO(culturemeter("leaderboard", "fmlama", "-f", "csv").stdout)))
+    rows = json.loads(culturemeter("leaderboard", "fmlama", "-f", "json").stdout)
     assert len(lines) == len(rows) == 8
     stored = {(r["model"], r["country_mentioned"]): r["map"] for r in board.to_dicts()}
     assert {(r["model"], r["country_mentioned"]): r["map"] for r in rows} == stored
     assert sorted(float(line["map"]) for line in lines) == pytest.approx(sorted(stored.values()))
-    table = culturescope_process("leaderboard", "fmlama").stdout
+    table = culturemeter_process("leaderboard", "fmlama").stdout
     assert "over baseline" in table
     assert "null:common-of-origin" in table
 
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("wide")
-def test_judge_is_planned_and_another_occasion_repeats_every_row(culturescope: Cli, home: Path) -> None:
+def test_judge_is_planned_and_another_occasion_repeats_every_row(culturemeter: Cli, home: Path) -> None:
     arguments = run(home, "-m", "fake-a", "--judges", "fake-b", "--origins", "Italy,Mexico")
-    plan = " ".join(culturescope(*arguments, "--dry-run").stderr.split())
+    plan = " ".join(culturemeter(*arguments, "--dry-run").stderr.split())
     # Four dishes per condition, of two baselines before any answer and of the model later.
     assert "fake-b │ judge fake │ 16 of 16 completions" in plan
     assert "fake-b │ judge fake │ later ≤ 8 completions" in plan
-    culturescope(*arguments)
+    culturemeter(*arguments)
     warehouse = Warehouse.open(home)
     scores, numbers = warehouse.query(SCORED), warehouse.query(NUMBERS)
     responses = warehouse.query("SELECT item, text FROM response ORDER BY ALL")
@@ -111,7 +111,7 @@ def test_judge_is_planned_and_another_occasion_repeats_every_row(culturescope: C
     assert responses.height > 0
     vectors = warehouse.query("SELECT count(*) AS n FROM embedding")
 
-    culturescope(*arguments, "--occasion", "2026-w48")
+    culturemeter(*arguments, "--occasion", "2026-w48")
     assert warehouse.query(SCORED).equals(pl.concat([scores, scores]).sort(pl.all()))
     assert warehouse.query(NUMBERS).equals(pl.concat([numbers, numbers]).sort(pl.all()))
     both = warehouse.query("SELECT item, text FROM response ORDER BY ALL")
@@ -121,9 +121,9 @@ def test_judge_is_planned_and_another_occasion_repeats_every_row(culturescope: C
 
 
 @pytest.mark.heavy
-def test_failed_model_and_wrong_inputs_give_one_error_each(culturescope: Cli, home: Path) -> None:
+def test_failed_model_and_wrong_inputs_give_one_error_each(culturemeter: Cli, home: Path) -> None:
     (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
-    failed = culturescope(*run(home, "-m", "gone", "-m", "fake-a", "--origins", "Italy"), check=False)
+    failed = culturemeter(*run(home, "-m", "gone", "-m", "fake-a", "--origins", "Italy"), check=False)
     assert failed.returncode == 1
     assert "error: gone:" in failed.stderr
     warehouse = Warehouse.open(home)
@@ -136,7 +136,7 @@ def test_failed_model_and_wrong_inputs_give_one_error_each(culturescope: Cli, ho
         (("--dish-set", "fmalma"), "there is no dish set 'fmalma'"),
         (("--mention-country", "maybe"), "--mention-country: expected 'no', 'yes' or 'both'"),
     ):
-        failed = culturescope(*run(home, "-m", "fake-a", *wrong), check=False)
+        failed = culturemeter(*run(home, "-m", "fake-a", *wrong), check=False)
         assert failed.returncode == 1
         assert message in " ".join(failed.stderr.split())
         assert "Traceback" not in failed.stderr

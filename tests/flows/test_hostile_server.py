@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 import zipfile_zstd as zipfile  # as the logs of Inspect need
 
-import culturescope as cs
+import culturemeter as cs
 from tasks.engines.protocols import EngineError
 from tests.conftest import REPOSITORY, command, environment
 from tests.engines.test_keys import ALPHABET, SPELLINGS, content, leaks, message, reply
@@ -214,7 +214,7 @@ def is_held(text: str) -> bool:
 
 @pytest.fixture(name="keyed")
 def _keyed(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     monkeypatch.setenv(VARIABLE, KEY)
     return home
 
@@ -227,7 +227,7 @@ def test_failing_servers_leave_no_key_in_any_file(
     kind: str,
 ) -> None:
     caplog.set_level(logging.INFO)  # debug logs of libraries show headers; no setting here enables them
-    caplog.set_level(logging.DEBUG, "culturescope")
+    caplog.set_level(logging.DEBUG, "culturemeter")
     for n, wrong in enumerate(WRONG.values()):
         url = serve(wrong)
         write_spec(keyed, f"echo{n}", kind, url if kind in ("anthropic", "google") else f"{url}/v1")

@@ -37,11 +37,11 @@ def write_dishes(file: Path, language: str, *names: str) -> None:
 
 @pytest.mark.heavy
 def test_dishes_from_wikidata_are_stored_and_planned(
-    culturescope: Cli, culturescope_process: Cli, home: Path
+    culturemeter: Cli, culturemeter_process: Cli, home: Path
 ) -> None:
     with oxigraph(TURTLE.read_bytes()) as url:
         live = ("--live", "--endpoint", url, "--contact", CONTACT, "--minimum", "1", "--language", "en,ko")
-        done = culturescope_process("ingest", "--source", "wikidata", *live)
+        done = culturemeter_process("ingest", "--source", "wikidata", *live)
     warehouse = Warehouse.open(home)
     (row,) = attempts(warehouse)
     assert (row["status"], row["url"], row["message"]) == ("replaced", url, None)
@@ -64,26 +64,26 @@ def test_dishes_from_wikidata_are_stored_and_planned(
     assert run_checks(warehouse)["n_violations"].sum() == 0
     assert CONTACT.encode() not in warehouse.path.read_bytes()
     options = ("--dish-set", "wikidata", "--languages", "en", "--profile", "full", "--dry-run")
-    plan = culturescope("run", "fmlama", "-m", "fake-a", *options)
+    plan = culturemeter("run", "fmlama", "-m", "fake-a", *options)
     n_english = sum(r["language"] == "en" for r in rows)
     planned = re.search(r"(\d+) dishes, ", plan.stderr)
     assert planned, plan.stderr
     assert 0 < int(planned[1]) <= n_english  # dishes of the 14 groups
 
 
-def test_broken_line_in_a_file_changes_nothing(culturescope: Cli, home: Path, tmp_path: Path) -> None:
+def test_broken_line_in_a_file_changes_nothing(culturemeter: Cli, home: Path, tmp_path: Path) -> None:
     english, chinese = tmp_path / "en.jsonl", tmp_path / "zh.jsonl"
     write_dishes(english, "en", "ceviche", "tiradito")
     write_dishes(chinese, "zh", "酸橘汁腌鱼", "秘鲁生鱼片")
     files = ("--source", "fmlama", "--file", str(english), "--file", str(chinese))
-    culturescope("ingest", *files)
+    culturemeter("ingest", *files)
     warehouse = Warehouse.open(home)
     before = dishes(warehouse, "fmlama")
     assert [(r["language"], r["name"]) for r in before] == [
         ("en", "ceviche"), ("zh", "酸橘汁腌鱼"), ("en", "tiradito"), ("zh", "秘鲁生鱼片"),
     ]  # fmt: skip
     chinese.write_text(chinese.read_text() + '\n{"url": 1}\n')
-    failed = culturescope("ingest", *files, check=False)
+    failed = culturemeter("ingest", *files, check=False)
     assert failed.returncode == 1
     assert f"{chinese}, line 4, field url" in " ".join(failed.stderr.split())
     assert "Traceback" not in failed.stderr + failed.stdout
@@ -93,12 +93,12 @@ def test_broken_line_in_a_file_changes_nothing(culturescope: Cli, home: Path, tm
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_without_a_contact_no_live_source_is_requested(culturescope: Cli, home: Path, tmp_path: Path) -> None:
+def test_without_a_contact_no_live_source_is_requested(culturemeter: Cli, home: Path, tmp_path: Path) -> None:
     warehouse = Warehouse.open(home)
     before = items(warehouse, "currencies"), items(warehouse, "religions")
-    failed = culturescope("ingest", "--live", "--contact", "Jane <jane@example.org>", check=False)
+    failed = culturemeter("ingest", "--live", "--contact", "Jane <jane@example.org>", check=False)
     assert failed.returncode == 1
-    assert failed.stderr.count("with --contact, or set CULTURESCOPE_CONTACT") == 3
+    assert failed.stderr.count("with --contact, or set CULTUREMETER_CONTACT") == 3
     assert "Traceback" not in failed.stderr + failed.stdout
     assert (items(warehouse, "currencies"), items(warehouse, "religions")) == before
     assert {(row["source"], row["status"]) for row in attempts(warehouse)} == {
@@ -109,7 +109,7 @@ def test_without_a_contact_no_live_source_is_requested(culturescope: Cli, home: 
 
 @pytest.mark.heavy
 def test_killed_ingest_changes_nothing_and_leaves_no_lock(
-    culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
+    culturemeter: Cli, home: Path, tmp_path: Path, prefect_api: str
 ) -> None:
     arrived, stopping = Event(), Event()
 
@@ -136,5 +136,5 @@ def test_killed_ingest_changes_nothing_and_leaves_no_lock(
     assert warehouse.path.read_bytes() == published
     file = tmp_path / "en.jsonl"
     write_dishes(file, "en", "ceviche")
-    culturescope("ingest", "--source", "fmlama", "--file", str(file))  # no lock is left behind
+    culturemeter("ingest", "--source", "fmlama", "--file", str(file))  # no lock is left behind
     assert [row["source"] for row in attempts(warehouse)] == ["fmlama"]

@@ -26,8 +26,8 @@ GROUP BY ALL HAVING count(*) > 1
 """
 
 
-def test_spectral_run_gives_a_leaderboard_with_nulls(culturescope_process: Cli, home: Path) -> None:
-    culturescope_process("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL)
+def test_spectral_run_gives_a_leaderboard_with_nulls(culturemeter_process: Cli, home: Path) -> None:
+    culturemeter_process("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL)
     warehouse = Warehouse.open(home)
     board = warehouse.query("SELECT * FROM leaderboard_spectral")
     assert set(board["model"]) == {
@@ -52,16 +52,16 @@ def test_spectral_run_gives_a_leaderboard_with_nulls(culturescope_process: Cli, 
 
 
 @pytest.mark.heavy
-def test_second_run_does_nothing_and_only_new_countries_are_scored(culturescope: Cli, home: Path) -> None:
-    culturescope("run", "spectral", "-m", "fake-a", *SMALL)
+def test_second_run_does_nothing_and_only_new_countries_are_scored(culturemeter: Cli, home: Path) -> None:
+    culturemeter("run", "spectral", "-m", "fake-a", *SMALL)
     parts = home / "parts" / "item_logprob"
     before = {p.name: p.stat().st_mtime_ns for p in parts.glob("*.parquet")}
-    again = culturescope("run", "spectral", "-m", "fake-a", *SMALL)
+    again = culturemeter("run", "spectral", "-m", "fake-a", *SMALL)
     assert "nothing to do" in again.stderr
     assert {p.name: p.stat().st_mtime_ns for p in parts.glob("*.parquet")} == before
 
     more = ("--profile", "smoke", "--countries", "BR,DE,JP,NG,France", "--max-items", "12")
-    culturescope("run", "spectral", "-m", "fake-a", *more)
+    culturemeter("run", "spectral", "-m", "fake-a", *more)
     new = pl.concat([pl.read_parquet(p) for p in parts.glob("*.parquet") if p.name not in before])
     assert new["country"].unique().to_list() == ["FR"]
     assert Warehouse.open(home).query(DUPLICATES).is_empty()
@@ -69,7 +69,7 @@ def test_second_run_does_nothing_and_only_new_countries_are_scored(culturescope:
 
 @pytest.mark.heavy
 def test_killed_runs_resume_without_losses_or_duplicates(
-    culturescope: Cli, home: Path, prefect_api: str
+    culturemeter: Cli, home: Path, prefect_api: str
 ) -> None:
     arguments = ("run", "spectral", "-m", "slow", *SMALL)
     parts = home / "parts" / "item_logprob"
@@ -86,7 +86,7 @@ def test_killed_runs_resume_without_losses_or_duplicates(
         seen = len(list(parts.glob("[!_]*.parquet")))
         assert seen > 0
         Warehouse.open(home).query("SELECT count(*) FROM item_logprob")  # readable at any moment
-    culturescope(*arguments)
+    culturemeter(*arguments)
     warehouse = Warehouse.open(home)
     assert warehouse.query(DUPLICATES).is_empty()
     assert warehouse.query("SELECT count(*) AS n FROM item_logprob")["n"][0] == 4 * 9 * 12
@@ -97,9 +97,9 @@ def test_killed_runs_resume_without_losses_or_duplicates(
 
 @pytest.mark.heavy
 def test_two_parallel_flows_and_a_reader_share_one_cohort(
-    culturescope: Cli, home: Path, prefect_api: str
+    culturemeter: Cli, home: Path, prefect_api: str
 ) -> None:
-    culturescope("ingest")
+    culturemeter("ingest")
     flows = [
         subprocess.Popen(
             command("run", "spectral", "-m", model, *SMALL),
@@ -127,26 +127,26 @@ def test_two_parallel_flows_and_a_reader_share_one_cohort(
 
 
 @pytest.mark.heavy
-def test_corrupt_part_is_one_error_and_is_scored_again(culturescope: Cli, home: Path) -> None:
-    culturescope("run", "spectral", "-m", "fake-a", *SMALL)
+def test_corrupt_part_is_one_error_and_is_scored_again(culturemeter: Cli, home: Path) -> None:
+    culturemeter("run", "spectral", "-m", "fake-a", *SMALL)
     victim = sorted((home / "parts" / "item_logprob").glob("[!_]*.parquet"))[0]
     victim.write_bytes(victim.read_bytes()[:200])
-    failed = culturescope("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL, check=False)
+    failed = culturemeter("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL, check=False)
     assert failed.returncode == 1
     assert victim.stem in failed.stderr
     assert "Run the same command again" in " ".join(failed.stderr.split())
     assert "Traceback" not in failed.stderr
     assert Warehouse.open(home).query("SELECT count(*) AS n FROM country")["n"][0] == 170
-    culturescope("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL)
+    culturemeter("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL)
     assert Warehouse.open(home).query("SELECT count(*) AS n FROM item_logprob")["n"][0] == 2 * 4 * 9 * 12
 
 
 @pytest.mark.heavy
 def test_real_models_know_more_than_shuffled_countries(
-    culturescope_process: Cli, home: Path, smollm2_folder: Path, gemma3_folder: Path
+    culturemeter_process: Cli, home: Path, smollm2_folder: Path, gemma3_folder: Path
 ) -> None:
     (home / "models").symlink_to(smollm2_folder.parent)
-    culturescope_process(
+    culturemeter_process(
         "run", "spectral", "--profile", "smoke", "--countries", "DE,IN,JP,NG", "--max-items", "30",
         "--domains", "currency,house_numbers,languages,religions",
     )  # fmt: skip
@@ -160,5 +160,5 @@ def test_real_models_know_more_than_shuffled_countries(
     )
     assert mass.height == 4
     assert (mass["value"] > mass["null_value"]).all()
-    page = culturescope_process("report").stdout.strip()
+    page = culturemeter_process("report").stdout.strip()
     assert "smollm2-135m" in Path(page).read_text()

@@ -31,7 +31,7 @@ claims.LEASE_S, claims._POLL_S = 2.0, 0.05
 from tests.golden.harness import run
 run("spectral", Path(sys.argv[1]))
 """
-REGISTERED = "SELECT count(*) FROM culturescope.registration"
+REGISTERED = "SELECT count(*) FROM culturemeter.registration"
 ONCE = f"{REGISTERED} GROUP BY kind, request_hash, unit HAVING count(*) > 1"
 
 
@@ -44,7 +44,7 @@ def homes(
         monkeypatch.setenv(name, value)
     copy(Warehouse(LocalStore(blank)), store_at(tmp_path))
     first = new_home(blank, f"machine-of-{tmp_path.name}", "spectral", "http://127.0.0.1:9")
-    (first / "culturescope.duckdb").unlink()
+    (first / "culturemeter.duckdb").unlink()
     return [first, Path(shutil.copytree(first, first.with_name(f"other-{first.name}")))]
 
 
@@ -73,7 +73,7 @@ def test_two_machines_request_no_answer_twice(
         ended(machine)
     assert counted(postgres_url, REGISTERED)[0] > 100
     assert counted(postgres_url, ONCE) == []
-    assert counted(postgres_url, "SELECT count(*) FROM culturescope.lease") == [0]
+    assert counted(postgres_url, "SELECT count(*) FROM culturemeter.lease") == [0]
     recorded = read_golden(golden_path("spectral", "metric_value"))
     assert differences(recorded, metric_rows(homes[0], "spectral")) == []
 
@@ -85,7 +85,7 @@ def test_claims_of_a_killed_machine_are_answered_by_the_other(
 
     def has_claimed() -> bool:
         try:
-            return counted(postgres_url, "SELECT count(*) FROM culturescope.lease") != [0]
+            return counted(postgres_url, "SELECT count(*) FROM culturemeter.lease") != [0]
         except psycopg.errors.UndefinedTable:
             return False
 

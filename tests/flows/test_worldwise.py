@@ -50,7 +50,7 @@ PRICED = 'api_key_env = "TEST_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run commands without a flow in this process, on this home, which is faster."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
@@ -60,7 +60,7 @@ def asked(server: Scripted) -> Counter[tuple[str, int]]:
 
 @pytest.mark.heavy
 def test_worldwise_run_gives_a_leaderboard_and_a_second_run_does_nothing(
-    culturescope: Cli, home: Path
+    culturemeter: Cli, home: Path
 ) -> None:
     words = sorted({word for text in Warehouse.open(home).query(TEXTS)["text"] for word in text.split()})
     vectors = [f"{word} {1 + n % 7} {n % 5} {n % 3}" for n, word in enumerate(words)]
@@ -73,7 +73,7 @@ def test_worldwise_run_gives_a_leaderboard_and_a_second_run_does_nothing(
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
-    culturescope(*both)
+    culturemeter(*both)
     board = warehouse.query("SELECT * FROM leaderboard_worldwise")
     models = board.filter(~board["is_null"])
     assert set(models["model"]) == {"fake-a", "fake-b"}
@@ -105,7 +105,7 @@ def test_worldwise_run_gives_a_leaderboard_and_a_second_run_does_nothing(
 
 
 def test_alignment_of_scripted_models_on_the_users_files_equals_hand_sums(
-    culturescope: Cli, serve: Serve, home: Path
+    culturemeter: Cli, serve: Serve, home: Path
 ) -> None:
     bad = {
         "AE": completion(None, "content_filter"),
@@ -122,7 +122,7 @@ def test_alignment_of_scripted_models_on_the_users_files_equals_hand_sums(
 
     server = serve(reply, *NAMES, more=PRICED)
     models = ("-m", "knower", "-m", "neutral", "-m", "moody")
-    culturescope(*mine(home, *models, "--answer-format", "text"))
+    culturemeter(*mine(home, *models, "--answer-format", "text"))
     assert len(server.requests) == 3 * 6 * 2
     assert all("response_format" not in r for r in server.requests)
     warehouse = Warehouse.open(home)
@@ -151,7 +151,7 @@ def test_alignment_of_scripted_models_on_the_users_files_equals_hand_sums(
 
 @pytest.mark.heavy
 def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
-    culturescope: Cli, serve: Serve, home: Path, prefect_api: str
+    culturemeter: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
     """The first run ends at the budget; the second resumes and also names a missing model."""
     bad = [
@@ -175,7 +175,7 @@ def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
     profiles.write_text("\n".join(["profile,country,dimension,score,framework", *rows]) + "\n")
     own = ("--profiles-file", str(profiles), "--targets", "mine", "--persona-language", "own")
     arguments = mine(home, "-m", "moody", *own, "--repetitions", "2", "--batch", "12")
-    stopped = culturescope(*arguments, "--max-total-tokens", "20000", check=False)
+    stopped = culturemeter(*arguments, "--max-total-tokens", "20000", check=False)
     assert stopped.returncode == 1
     error = one_line(stopped.stderr)
     assert "model 'moody': the budget is reached: 12,000 of 20,000 tokens are used" in error
@@ -189,7 +189,7 @@ def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
     tokens, usd = int(left[1].replace(",", "")), float(left[2])
     assert usd == tokens > 12 * 320  # a dollar per token
 
-    done = culturescope(*arguments, "-m", "gone", check=False)
+    done = culturemeter(*arguments, "-m", "gone", check=False)
     assert done.returncode == 1
     assert "error: gone:" in done.stderr
     assert asked(server).total() == 24 + 1  # one retry of the busy server
@@ -216,7 +216,7 @@ def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
 
 @pytest.mark.heavy
 def test_killed_runs_resume_without_losses_or_repeats(
-    culturescope: Cli, serve: Serve, home: Path, prefect_api: str
+    culturemeter: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
     running: list[subprocess.Popen[bytes]] = []
 
@@ -244,11 +244,11 @@ def test_killed_runs_resume_without_losses_or_repeats(
     assert sum(n - 1 for n in asked(server).values()) <= 12 + 5  # what was under way, or not stored yet
 
     vectors = home / "parts" / "embedding"
-    culturescope(*arguments)
+    culturemeter(*arguments)
     n_asked = asked(server)
     assert len(n_asked) == 36
     assert sum(n - 1 for n in n_asked.values()) <= 12 + 5 + 24  # and two parts at most of the second run
-    culturescope(*arguments)
+    culturemeter(*arguments)
     assert asked(server) == n_asked
     assert warehouse.query("SELECT count(*) FROM worldwise_answer").item() == 36
     twice = "SELECT text_hash FROM embedding GROUP BY ALL HAVING count(*) > 1"

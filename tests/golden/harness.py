@@ -3,7 +3,7 @@
 A *net* is a small, complete run of one evaluation on deterministic engines. ``nets/<evaluation>.py`` holds
 it as ``NET``; nothing else is needed for an evaluation to be tested here.
 
-``python -m tests.golden.harness EVALUATION [JSON]`` runs a net on $CULTURESCOPE_HOME, with further params as
+``python -m tests.golden.harness EVALUATION [JSON]`` runs a net on $CULTUREMETER_HOME, with further params as
 JSON: the process that a test kills.
 """
 
@@ -141,7 +141,7 @@ def new_home_of_shared_store(blank: Path, cache: Path, name: str, evaluation: st
     """Return a home whose warehouse is the environment's shared store, with ``blank``'s reference data."""
     copy(Warehouse(LocalStore(blank)), store_at(cache))
     home = new_home(blank, name, evaluation, url)
-    (home / "culturescope.duckdb").unlink()  # so that nothing can be read from it
+    (home / "culturemeter.duckdb").unlink()  # so that nothing can be read from it
     return home
 
 
@@ -162,7 +162,7 @@ def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any)
         whatever the flow raises.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         flow = flow_of(definition(evaluation))
         params = params_of(evaluation, home, **more)
         return str(flow(params) if with_prefect else flow.fn(params))
@@ -349,7 +349,7 @@ def _without(rows: Rows, others: Rows) -> Rows:
 
 
 if __name__ == "__main__":
-    own, (_, name, *dies) = Path(os.environ["CULTURESCOPE_HOME"]), sys.argv
+    own, (_, name, *dies) = Path(os.environ["CULTUREMETER_HOME"]), sys.argv
     if dies:
         _die_at(own, globals()[dies[0]], *dies[1:])
     run(name, own)

@@ -33,7 +33,7 @@ Samples = Mapping[str, Any]
 
 def exported(home: Path, evaluation: str, *options: str) -> list[str]:
     """Run the command and return the files that it names."""
-    env = {"CULTURESCOPE_HOME": str(home)}
+    env = {"CULTUREMETER_HOME": str(home)}
     result = CliRunner().invoke(app, ["export", "inspect", evaluation, *options], env=env)
     assert result.exit_code == 0, result.output
     return result.stdout.split()
@@ -160,7 +160,7 @@ def test_a_run_of_changed_requests_is_left_out_with_the_reason(finished: Homes) 
     home = finished("spectral")
     with Warehouse.open(home).write() as connection:
         connection.execute(CHANGED)
-    result = CliRunner().invoke(app, ["export", "inspect"], env={"CULTURESCOPE_HOME": str(home)})
+    result = CliRunner().invoke(app, ["export", "inspect"], env={"CULTUREMETER_HOME": str(home)})
     assert result.exit_code == 1
     assert "spectral, fake-a, configuration" in " ".join(result.stderr.split())
     assert len(result.stdout.split()) == len(net("spectral").models) - 1, "the others are written"
@@ -172,7 +172,7 @@ def test_an_evaluation_without_samples_exports_prompts_and_completions(
     finished: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = finished("culturall")
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     evaluation = replace(door("culturall"), samples=None)
     run = finished_runs("culturall")[0]
     shown = {sample.output for sample in samples(evaluation, *rebuilt(evaluation, run))}
@@ -185,7 +185,7 @@ def test_an_evaluation_without_samples_exports_prompts_and_completions(
 def test_browse_serves_the_logs_until_it_is_interrupted(finished: Homes) -> None:
     home, port = finished("spectral"), free_port()
     command = [sys.executable, "-m", "deployments.cli.app", "browse", "spectral", "--port", str(port)]
-    env = {**os.environ, "CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(Path.cwd())}
+    env = {**os.environ, "CULTUREMETER_HOME": str(home), "PYTHONPATH": str(Path.cwd())}
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.heavy
 
 LATENCY_S = 2.0
 TWICE = """
-SELECT kind, request_hash, unit, count(DISTINCT part) FROM culturescope.registration
+SELECT kind, request_hash, unit, count(DISTINCT part) FROM culturemeter.registration
 GROUP BY 1, 2, 3 HAVING count(DISTINCT part) > 1
 """
 
@@ -56,17 +56,17 @@ def away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Away]:
     """Yield a store with the reference data, which this process reaches through the proxies only."""
-    url = shared["CULTURESCOPE_WAREHOUSE"]
+    url = shared["CULTUREMETER_WAREHOUSE"]
     address = urlsplit(url)
     assert address.port is not None
     with (
-        faulty_s3(shared["CULTURESCOPE_PARTS_ENDPOINT"]) as s3,
+        faulty_s3(shared["CULTUREMETER_PARTS_ENDPOINT"]) as s3,
         faulty_postgres(address.port) as postgres,
     ):
         faulty = {
-            "CULTURESCOPE_WAREHOUSE": url.replace(f":{address.port}/", f":{postgres.port}/"),
-            "CULTURESCOPE_PARTS_ENDPOINT": s3.endpoint,
-            "CULTURESCOPE_PATIENCE_S": "900",
+            "CULTUREMETER_WAREHOUSE": url.replace(f":{address.port}/", f":{postgres.port}/"),
+            "CULTUREMETER_PARTS_ENDPOINT": s3.endpoint,
+            "CULTUREMETER_PATIENCE_S": "900",
         }
         for name, value in (shared | faulty).items():
             monkeypatch.setenv(name, value)

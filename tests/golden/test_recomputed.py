@@ -29,7 +29,7 @@ QUICK = ("value", "missing row")
 
 def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """Return the command's exit code and output."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     done = CliRunner().invoke(app, ["check", "--numbers"])
     return done.exit_code, done.stderr
 

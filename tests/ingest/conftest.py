@@ -25,9 +25,9 @@ Serve = Callable[..., None]
 def warehouse(blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """The warehouse that the ingest works on."""
     shutil.copytree(blank, tmp_path / "home")
-    for name in [name for name in os.environ if name.startswith("CULTURESCOPE_")]:
+    for name in [name for name in os.environ if name.startswith("CULTUREMETER_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "home"))
     return Warehouse.open(tmp_path / "home")
 
 

@@ -168,7 +168,7 @@ def test_without_a_contact_no_request_is_sent(
     warehouse: Warehouse, web: MisbehavingServer, contact: str | None
 ) -> None:
     for source in ("wikipedia-currencies", "wikidata"):
-        with pytest.raises(ScrapeError, match="--contact, or set CULTURESCOPE_CONTACT") as caught:
+        with pytest.raises(ScrapeError, match="--contact, or set CULTUREMETER_CONTACT") as caught:
             refresh(source, contact=contact, endpoint=web.url("/sparql"))
         # The message is stored, and the person has not agreed to that.
         assert "jane" not in str(caught.value).lower()

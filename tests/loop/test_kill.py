@@ -90,7 +90,7 @@ def server() -> Iterator[Server]:
 
 
 def start(home: Path, url: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+    environment = os.environ | {"CULTUREMETER_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
     return subprocess.Popen(
         [sys.executable, "-c", RUN, url], env=environment, stdout=subprocess.PIPE, text=True
     )

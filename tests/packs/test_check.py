@@ -147,7 +147,7 @@ def test_an_installed_pack_is_found_and_never_imported(
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sporty\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
-        "[culturescope.packs]\nsporty = sporty.content\ngone = nowhere\nBad = sporty\nwrong = sporty.no\n"
+        "[culturemeter.packs]\nsporty = sporty.content\ngone = nowhere\nBad = sporty\nwrong = sporty.no\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     known = folders(tmp_path / "home")

@@ -113,7 +113,7 @@ def study(name: str, prompts: Mapping[str, str], tables: Mapping[str, Any], styl
 
 def documents(tables: Mapping[str, Any]) -> str:
     """Return a folder of documents, in which passages about items are found."""
-    folder = Path(os.environ["CULTURESCOPE_HOME"]) / "documents"
+    folder = Path(os.environ["CULTUREMETER_HOME"]) / "documents"
     folder.mkdir(exist_ok=True)
     for row in tables["culturall_item"]:
         (folder / f"{row['item']}.txt").write_text(str(row["scenario"]))

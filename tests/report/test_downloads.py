@@ -29,7 +29,7 @@ def test_a_saved_table_has_the_visible_text() -> None:
         f"<tr>{name(HOSTILE, ('warn', 'doubtful'))}{cell(ROW, n=True)}{axis(ROW, 0, 1)}</tr>",
     ]
     file, text = saved(table_link("\n".join(rows), "Models, and how good they are in all of this"), "csv")
-    assert file == "culturescope-models-and-how-good-they-are.csv"
+    assert file == "culturemeter-models-and-how-good-they-are.csv"
     assert list(csv.reader(text.splitlines())) == [
         ["Model", "F1 ↑; 95 %", "0 to 1"],
         ["All & more", "", ""],
@@ -49,12 +49,12 @@ def test_a_figure_is_saved_in_light_colours_and_as_numbers() -> None:
     bars = [Bar("m", "r", 0.5, 0.4, 0.6, 0.2), Bar("m", "s", None)]
     drawn = bar_panels(bars, {"r": "Row", "s": "Other"}, Legend(("points",), "null: nothing"), "some", "Bars")
     file, svg = saved(drawn, "svg")
-    assert file == "culturescope-some.svg"
+    assert file == "culturemeter-some.svg"
     assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     assert "var(" not in svg
     assert "#0072b2" in svg  # the bars' colour in the light scheme
     file, text = saved(drawn, "csv")
-    assert file == "culturescope-some.csv"
+    assert file == "culturemeter-some.csv"
     first, second = csv.DictReader(text.splitlines())
     assert (first["panel"], first["row"], first["value"], first["null"]) == ("m", "Row", "0.5", "0.2")
     assert (second["row"], second["value"], second["series"]) == ("Other", "", "points")

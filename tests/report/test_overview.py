@@ -147,7 +147,7 @@ def test_the_overview_shows_the_newest_occasion_and_its_change() -> None:
     assert [text_of(c) for c in differ.select("tbody tr")[0].select("td")] == ["a > b ; a > c", "c · b"]
     assert re.findall(r"\d of \d", text_of(page.select("p.lead")[1])) == ["3 of 3", "2 of 3"]
     assert {link["download"] for link in page.select("a[download]") if "history" in link["download"]} == {
-        "culturescope-history-e.svg", "culturescope-history-e.csv",
+        "culturemeter-history-e.svg", "culturemeter-history-e.csv",
     }  # fmt: skip
 
 

@@ -95,10 +95,10 @@ def example() -> Data:
 def test_every_page_has_facts_unscored_and_provenance(report: Report[Data]) -> None:
     page = parsed(report, example())
     check_page(page)
-    assert text_of(page.title) == "Culturescope: short (demo, ff00)"
+    assert text_of(page.title) == "Culturemeter: short (demo, ff00)"
     assert text_of(page.select_one("#board tbody tr")) == f"{HOSTILE} 0.50 0.40 to 0.60 null 0.25"
     assert "95 %, over items" in text_of(page.select_one(".facts"))
-    assert "culturescope browse e --config ff00" in text_of(page.select_one(".facts"))
+    assert "culturemeter browse e --config ff00" in text_of(page.select_one(".facts"))
     assert text_of(page.select_one("p#figure-bars")).startswith("Bars: ")
     assert "By counting." in section(page, "made")
     assert "l7 and 4 more refused 7" in section(page, "unscored")

@@ -38,7 +38,7 @@ def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
 
 def test_an_empty_warehouse_is_refused_with_a_command(new_home: Path, tmp_path: Path) -> None:
     warehouse = Warehouse.open(new_home)
-    with pytest.raises(WarehouseError, match="culturescope run spectral --profile smoke"):
+    with pytest.raises(WarehouseError, match="culturemeter run spectral --profile smoke"):
         write_report(warehouse, tmp_path / "report.html")
     with pytest.raises(WarehouseError, match="in place of spectral, any of culturall, cure, "):
         configuration(warehouse, None, None)
@@ -61,7 +61,7 @@ def test_evaluation_and_configuration_select_the_page(warehouse: Warehouse, tmp_
     assert [usual_file(e) for e in ("spectral", "fmlama")] == ["report.html", "report-fmlama.html"]
     path = write_report(warehouse, tmp_path / "page.html", evaluation="fmlama")
     assert CONFIG in path.read_text(encoding="utf-8")
-    with pytest.raises(WarehouseError, match="culturescope run cure --profile smoke"):
+    with pytest.raises(WarehouseError, match="culturemeter run cure --profile smoke"):
         write_report(warehouse, tmp_path / "none.html", evaluation="cure")
     with pytest.raises(WarehouseError, match=r"no report of 'none'; known: .*fmlama.*spectral"):
         usual_file("none")
@@ -79,7 +79,7 @@ def test_pages_link_to_pages_that_exist(warehouse: Warehouse, tmp_path: Path) ->
     path = write_report(warehouse, tmp_path / usual_path("fmlama", CONFIG), evaluation="fmlama")
     assert links(path.read_text(encoding="utf-8")) == {}
     # spectral has a run and no page yet, the others have neither
-    assert text_of(BeautifulSoup(path.read_text(), "lxml").nav).startswith("fmlama spectral ( culturescope")
+    assert text_of(BeautifulSoup(path.read_text(), "lxml").nav).startswith("fmlama spectral ( culturemeter")
     write_report(warehouse, tmp_path / usual_path("spectral", "newer"))
     path = write_report(warehouse, path, evaluation="fmlama")
     assert links(path.read_text(encoding="utf-8")) == {"spectral": ("../newer/report.html", ["next"])}

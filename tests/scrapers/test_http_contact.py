@@ -17,7 +17,7 @@ from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
     "contact", ["someone@example.org", "https://example.org/~someone?about=bots", "http://example.org"]
 )
 def test_user_agent_has_program_version_and_contact(contact: str) -> None:
-    assert user_agent(contact) == f"culturescope/{version('culturescope')} (+{contact})"
+    assert user_agent(contact) == f"culturemeter/{version('culturemeter')} (+{contact})"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_user_agent_has_program_version_and_contact(contact: str) -> None:
     ],
 )  # fmt: skip
 def test_invalid_contact_is_refused(contact: str | None) -> None:
-    with pytest.raises(ScrapeError, match="set CULTURESCOPE_CONTACT to your e-mail address or a page"):
+    with pytest.raises(ScrapeError, match="set CULTUREMETER_CONTACT to your e-mail address or a page"):
         user_agent(contact)
 
 

@@ -31,10 +31,10 @@ def _open(rules: str, path: str) -> bool:
         ("\ufeffUser-agent: *\nDisallow: /", "/a", False),
         ("User-agent: *\nDisallow:", "/a", True),
         # Only the group of our own agent counts, in any place and case; split groups are merged.
-        ("User-agent: *\nDisallow: /\n\nUser-agent: CultureScope\nDisallow: /b", "/a", True),
-        ("User-agent: culturescope\nDisallow: /a\n\nUser-agent: *\nAllow: /", "/a", False),
-        ("User-agent: other\nUser-agent: culturescope\nDisallow: /a", "/a", False),
-        ("User-agent: culturescope\nAllow: /x\n\nUser-agent: culturescope\nDisallow: /a", "/a", False),
+        ("User-agent: *\nDisallow: /\n\nUser-agent: CultureMeter\nDisallow: /b", "/a", True),
+        ("User-agent: culturemeter\nDisallow: /a\n\nUser-agent: *\nAllow: /", "/a", False),
+        ("User-agent: other\nUser-agent: culturemeter\nDisallow: /a", "/a", False),
+        ("User-agent: culturemeter\nAllow: /x\n\nUser-agent: culturemeter\nDisallow: /a", "/a", False),
         ("User-agent: otherbot\nDisallow: /", "/a", True),
         # The longest rule wins, not the first; for equal lengths Allow.
         ("User-agent: *\nDisallow: /a\nAllow: /a/b", "/a/b/c", True),
@@ -137,7 +137,7 @@ def test_crawl_delay_lengthens_the_pause(
 def test_crawl_delay_above_60_s_is_refused(
     web: MisbehavingServer, open_session: OpenSession, clock: Clock
 ) -> None:
-    web.replies["/robots.txt"] = [Reply(body=b"User-agent: culturescope\nCrawl-delay: 61\n")]
+    web.replies["/robots.txt"] = [Reply(body=b"User-agent: culturemeter\nCrawl-delay: 61\n")]
     with pytest.raises(ScrapeError, match=r"asks for 61 s between requests, over 60 s"):
         open_session().get(web.url("/page"))
     assert (web.asked("/page"), clock.slept) == ([], [])

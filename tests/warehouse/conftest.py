@@ -23,6 +23,6 @@ def shared(
     """A warehouse on this test's own shared store; every `Warehouse.open` in this process opens it."""
     for name, value in shared_environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "machine"))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "machine"))
     copy(Warehouse(LocalStore(blank)), store_at())
     return Warehouse.open()

@@ -74,7 +74,7 @@ def test_a_number_within_the_draws_of_its_null_is_never_beyond_it(
     assert on_page == {"clear": True, "tie": False, "gemma": False}
     assert reach in own.get_text()
 
-    env = {"CULTURESCOPE_HOME": str(warehouse.home)}
+    env = {"CULTUREMETER_HOME": str(warehouse.home)}
     done = CliRunner().invoke(app, ["leaderboard", "spectral"], env=env)
     assert done.exit_code == 0, done.output
     assert re.search(r"macro-F1: clear; .*: clear, tie\.", " ".join(done.output.split()))

@@ -229,7 +229,7 @@ def moved_and_equal(warehouse: Warehouse, before: list[pl.DataFrame]) -> None:
 def test_an_older_warehouse_is_migrated_with_equal_rows(older: Path, tmp_path: Path, at_once: None) -> None:
     before, home = rows_of(older), tmp_path / "old"
     home.mkdir()
-    shutil.copy(older, home / "culturescope.duckdb")
+    shutil.copy(older, home / "culturemeter.duckdb")
     moved_and_equal(Warehouse.open(home), before)
 
 
@@ -239,13 +239,13 @@ def test_a_killed_migration_leaves_the_old_file(
 ) -> None:
     before, home = rows_of(older), tmp_path / "old"
     home.mkdir()
-    shutil.copy(older, home / "culturescope.duckdb")
+    shutil.copy(older, home / "culturemeter.duckdb")
 
     with monkeypatch.context() as patch:
         patch.setattr("warehouse.local_store._Draft.publish", killed)
         with pytest.raises(KeyboardInterrupt):
             Warehouse.open(home)
-    after = rows_of(home / "culturescope.duckdb")
+    after = rows_of(home / "culturemeter.duckdb")
     assert all(one.equals(two) for one, two in zip(before, after, strict=True))
     moved_and_equal(Warehouse.open(home), before)
 

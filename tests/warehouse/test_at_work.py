@@ -65,7 +65,7 @@ def test_the_lease_of_a_run_ends_with_its_block_and_expires_after_a_kill(
     monkeypatch.setattr(claims, "LEASE_S", 60.0)
     with working(store, ["ab"]):
         pass
-    leases = "SELECT unit FROM culturescope.lease"
+    leases = "SELECT unit FROM culturemeter.lease"
     assert store.leases.database.call(lambda c: c.execute(leases).fetchall()) == [("killed somewhere",)]  # type: ignore[attr-defined]
 
 

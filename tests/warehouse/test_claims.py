@@ -94,5 +94,5 @@ def test_a_failure_releases_its_units_at_once(shared: Warehouse, names: Callable
 def test_a_store_without_the_lease_table_gets_it(shared: Warehouse, tmp_path: Path) -> None:
     store = shared.store
     assert isinstance(store, SharedStore)
-    store.database.call(lambda connection: connection.execute("DROP TABLE culturescope.lease"))
+    store.database.call(lambda connection: connection.execute("DROP TABLE culturemeter.lease"))
     assert store.leases.take([FR], "first", 60) == {FR}

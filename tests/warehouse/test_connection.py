@@ -31,12 +31,12 @@ def count(warehouse: Warehouse) -> int:
 def test_home_is_the_folder_of_the_environment_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "a" / "b"))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "a" / "b"))
     assert home() == tmp_path / "a" / "b"
     assert home().is_dir()
     (tmp_path / "file").touch()
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "file" / "b"))
-    with pytest.raises(WarehouseError, match="Set CULTURESCOPE_HOME to a folder"):
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "file" / "b"))
+    with pytest.raises(WarehouseError, match="Set CULTUREMETER_HOME to a folder"):
         home()
 
 
@@ -93,7 +93,7 @@ def test_a_deleted_home_is_refused_and_made_anew_by_the_next_open(warehouse: War
         connection.execute(ADD, ["test", "1"])
     assert count(warehouse) == 1
     shutil.rmtree(warehouse.home)
-    with pytest.raises(WarehouseError, match="`culturescope ingest` or any run makes one"):
+    with pytest.raises(WarehouseError, match="`culturemeter ingest` or any run makes one"):
         warehouse.query("SELECT 1")
     shutil.copytree(blank, warehouse.home)
     assert count(Warehouse.open(warehouse.home)) == 0
@@ -203,13 +203,13 @@ def test_moved_home_reads_its_own_parts(warehouse: Warehouse, tmp_path: Path, na
 
 
 def test_home_that_duckdb_cannot_open_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match=r"what\? has a question mark.*CULTURESCOPE_HOME"):
+    with pytest.raises(WarehouseError, match=r"what\? has a question mark.*CULTUREMETER_HOME"):
         Warehouse.open(tmp_path / "what?")
 
 
 def test_a_damaged_file_is_refused_with_the_way_to_a_new_one(warehouse: Warehouse) -> None:
     warehouse.path.write_bytes(b"not a database, but long enough to look like a file" * 1000)
-    with pytest.raises(WarehouseError, match=r"cannot be opened.*move it away: `culturescope ingest`"):
+    with pytest.raises(WarehouseError, match=r"cannot be opened.*move it away: `culturemeter ingest`"):
         Warehouse.open(warehouse.home)
 
 
@@ -220,7 +220,7 @@ def test_damage_found_by_a_query_or_a_write_is_the_same_error(warehouse: Warehou
         file.write(os.urandom(size // 2))
     tables = ("item", "country", "scenario", "metric", "exemplar", "cure_item")
     everything = " UNION ALL ".join(f"SELECT max(hash(t)) AS h FROM {table} AS t" for table in tables)
-    what_to_do = r"cannot be opened.*`culturescope ingest` makes a new one"
+    what_to_do = r"cannot be opened.*`culturemeter ingest` makes a new one"
     with pytest.raises(WarehouseError, match=what_to_do):
         warehouse.query(everything)
     with pytest.raises(WarehouseError, match=what_to_do), warehouse.write() as connection:
@@ -229,7 +229,7 @@ def test_damage_found_by_a_query_or_a_write_is_the_same_error(warehouse: Warehou
 
 @pytest.mark.heavy
 def test_a_file_that_another_program_created_is_filled(tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "culturescope.duckdb")) as outside:
+    with duckdb.connect(str(tmp_path / "culturemeter.duckdb")) as outside:
         outside.execute("CREATE TABLE notes (text VARCHAR)")
     assert Warehouse.open(tmp_path).query("SELECT count(*) FROM country").item() == 170
 
@@ -252,7 +252,7 @@ def test_stale_copies_of_killed_writers_are_removed(warehouse: Warehouse) -> Non
     stale.with_name(f"{stale.name}.tmp").mkdir()
     with warehouse.write():
         pass
-    assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
+    assert sorted(os.listdir(warehouse.home)) == ["culturemeter.duckdb", "culturemeter.duckdb.lock", "parts"]
 
 
 def test_a_held_write_lock_is_refused_with_the_command_that_finds_its_holder(
@@ -294,7 +294,7 @@ def test_a_new_home_is_readable_by_its_owner_only(
             "copied": lambda path: copy(Warehouse.open(tmp_path / "opened"), LocalStore(path)),
         }.items():
             path = tmp_path / name
-            monkeypatch.setenv("CULTURESCOPE_HOME", str(path))
+            monkeypatch.setenv("CULTUREMETER_HOME", str(path))
             if is_there:
                 path.mkdir()
             make(path)

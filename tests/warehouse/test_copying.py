@@ -57,11 +57,11 @@ def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     if request.param == "folder":
         return store_named(str(tmp_path / "folder"))
     settings: dict[str, str] = request.getfixturevalue("shared_environment")
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "machine"))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "machine"))
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    for name in settings.keys() - {"CULTURESCOPE_WAREHOUSE"}:
+    for name in settings.keys() - {"CULTUREMETER_WAREHOUSE"}:
         monkeypatch.setenv(name, settings[name])
-    return store_named(settings["CULTURESCOPE_WAREHOUSE"].replace(f":{PASSWORD}", ""))
+    return store_named(settings["CULTUREMETER_WAREHOUSE"].replace(f":{PASSWORD}", ""))
 
 
 def assert_equal(one: Warehouse, other: Warehouse) -> None:
@@ -133,7 +133,7 @@ def test_a_copy_replaces_no_other_warehouse(
 def test_the_commands_print_the_same_for_local_and_shared_stores(
     full: Warehouse, shared_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    url, parts = (shared_environment[f"CULTURESCOPE_{name}"] for name in ("WAREHOUSE", "PARTS"))
+    url, parts = (shared_environment[f"CULTUREMETER_{name}"] for name in ("WAREHOUSE", "PARTS"))
     kept = {n: v for n, v in shared_environment.items() if n.startswith("AWS_") or n.endswith("ENDPOINT")}
 
     def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -149,15 +149,15 @@ def test_the_commands_print_the_same_for_local_and_shared_stores(
     )
     assert done.returncode == 0, done.stderr
     assert f"parts of {KIND}" in done.stdout
-    there = {"CULTURESCOPE_WAREHOUSE": url, "CULTURESCOPE_PARTS": parts}
+    there = {"CULTUREMETER_WAREHOUSE": url, "CULTUREMETER_PARTS": parts}
     sql = ("sql", "SELECT count(*) AS n FROM item_logprob WHERE request_hash = 'q3'", "--format", "json")
     for arguments in (sql, ("check",), ("prune",), ("leaderboard", "spectral", "--format", "json")):
-        local = run(*arguments, env={"CULTURESCOPE_HOME": str(full.home)})
+        local = run(*arguments, env={"CULTUREMETER_HOME": str(full.home)})
         shared = run(*arguments, env=there)
         assert (shared.returncode, shared.stdout) == (local.returncode, local.stdout), shared.stderr
         assert PASSWORD not in shared.stdout + shared.stderr
     assert json.loads(run(*sql, env=there).stdout) == [{"n": 4}]
-    code = "import culturescope as cs; print(cs.sql('SELECT count(*) FROM run').item())"
+    code = "import culturemeter as cs; print(cs.sql('SELECT count(*) FROM run').item())"
     env = environment(tmp_path / "machine", None) | kept | there
     done = subprocess.run([command()[0], "-c", code], env=env, capture_output=True, text=True)
     assert done.stdout == "1\n", done.stderr

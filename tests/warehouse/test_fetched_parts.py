@@ -222,7 +222,7 @@ def test_a_damaged_local_copy_is_fetched_again(
     assert path_of(store, parts["q1"]).read_bytes() == content
     path_of(store, parts["q1"]).write_bytes(b"PAR1")
     query = f"FROM {KIND} WHERE request_hash = 'q1'"
-    with pytest.raises(WarehouseError, match="culturescope check"):
+    with pytest.raises(WarehouseError, match="culturemeter check"):
         warehouse.query(query)
     assert verify_parts(warehouse).is_empty()
     assert warehouse.query(query).height == 2

@@ -124,12 +124,12 @@ def test_a_registered_part_without_its_file_is_reported_and_set_aside(
     outside = Path("/etc/passwd").read_bytes()
     kept = good.rename(good.with_name(".kept"))
     NO_FILES[hostile](good, kept)
-    message = "culturescope check"
+    message = "culturemeter check"
     try:
         assert warehouse.query(SHOWN).is_empty()
     except WarehouseError as error:
         message = str(error)
-    assert "culturescope check" in message
+    assert "culturemeter check" in message
     assert "root:" not in message
     assert verify_parts(warehouse)["part"].to_list() == [good.stem]
     assert warehouse.query(SHOWN).is_empty()

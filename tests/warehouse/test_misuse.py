@@ -63,7 +63,7 @@ def test_a_copy_onto_itself_changes_nothing(full: Warehouse, where: str) -> None
 def test_copying_from_or_to_a_wrong_place_is_refused_and_makes_no_folder(
     full: Warehouse, tmp_path: Path
 ) -> None:
-    home = {"CULTURESCOPE_HOME": str(full.home)}
+    home = {"CULTUREMETER_HOME": str(full.home)}
     for source, target, message in (
         (tmp_path / "typo", tmp_path / "to", "check --from"),
         (full.home, full.home / "sub", "name another place"),
@@ -137,7 +137,7 @@ def test_a_full_target_publishes_nothing_and_the_next_copy_is_whole(
     )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert not (target / "culturescope.duckdb").exists()
+    assert not (target / "culturemeter.duckdb").exists()
     copy(full, LocalStore(target))
     assert Warehouse.open(target).query(ROWS).equals(full.query(ROWS))
 
@@ -216,7 +216,7 @@ def test_prune_takes_ages_beyond_the_first_date(full: Warehouse, copied_home: Ca
         prune(full, age)
     for home in (full.home, copied_home()):  # both, since a home without parts shows nothing
         arguments = ["prune", "--older-than", "99999y", "--delete"]
-        result = CliRunner().invoke(app, arguments, env={"CULTURESCOPE_HOME": str(home)})
+        result = CliRunner().invoke(app, arguments, env={"CULTUREMETER_HOME": str(home)})
         assert result.exit_code == 0, result.output
     assert full.query(ROWS).equals(before), "parts without an occasion stay"
 

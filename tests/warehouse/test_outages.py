@@ -51,15 +51,15 @@ def network(
     blank: Path, tmp_path: Path, shared_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Network]:
     """A shared warehouse behind proxies. Pauses take no time; they are recorded and may repair a fault."""
-    address = urlsplit(shared_environment["CULTURESCOPE_WAREHOUSE"])
-    endpoint = shared_environment["CULTURESCOPE_PARTS_ENDPOINT"]
+    address = urlsplit(shared_environment["CULTUREMETER_WAREHOUSE"])
+    endpoint = shared_environment["CULTUREMETER_PARTS_ENDPOINT"]
     assert address.port is not None
     with faulty_s3(endpoint) as s3, faulty_postgres(address.port) as postgres:
         shared_environment |= {
-            "CULTURESCOPE_WAREHOUSE": address.geturl().replace(f":{address.port}/", f":{postgres.port}/"),
-            "CULTURESCOPE_PARTS_ENDPOINT": s3.endpoint,
-            "CULTURESCOPE_HOME": str(tmp_path / "machine"),
-            "CULTURESCOPE_PATIENCE_S": "900",
+            "CULTUREMETER_WAREHOUSE": address.geturl().replace(f":{address.port}/", f":{postgres.port}/"),
+            "CULTUREMETER_PARTS_ENDPOINT": s3.endpoint,
+            "CULTUREMETER_HOME": str(tmp_path / "machine"),
+            "CULTUREMETER_PATIENCE_S": "900",
         }
         for name, value in shared_environment.items():
             monkeypatch.setenv(name, value)
@@ -78,7 +78,7 @@ def answered(number: int = 0) -> None:
 
 
 def unsent() -> list[str]:
-    return [file.name for file in Path(os.environ["CULTURESCOPE_HOME"], "unsent").rglob("*.parquet")]
+    return [file.name for file in Path(os.environ["CULTUREMETER_HOME"], "unsent").rglob("*.parquet")]
 
 
 def mended(s3: FaultyS3) -> Callable[[], None]:
@@ -89,7 +89,7 @@ def mended(s3: FaultyS3) -> Callable[[], None]:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "culturescope"]
+    return [record.getMessage() for record in caplog.records if record.name == "culturemeter"]
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_parts_are_sent_when_s3_answers_again_and_one_line_reports_it(
     else:
         network.s3.fault = lambda method, path: fault
         network.after[3] = mended(network.s3)
-    with caplog.at_level(logging.WARNING, "culturescope"):
+    with caplog.at_level(logging.WARNING, "culturemeter"):
         answered()
     assert network.pauses == [0.2, 0.4, 0.8]
     first, last = lines(caplog)
@@ -186,7 +186,7 @@ def test_a_write_survives_a_restart_of_postgres_at_any_step(
 ) -> None:
     warehouse = Warehouse.open()
     before = warehouse.store.version()
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "another"))  # nothing is fetched there yet
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path / "another"))  # nothing is fetched there yet
     of, name = MOMENTS[moment]
     uncut, cuts = getattr(of, name), []
 
@@ -226,7 +226,7 @@ def test_patience_defaults_to_900_seconds_and_other_texts_are_refused(
     if not text:
         assert patience.patience_s() == 900
         return
-    with pytest.raises(WarehouseError, match=f"CULTURESCOPE_PATIENCE_S is '{text}'"):
+    with pytest.raises(WarehouseError, match=f"CULTUREMETER_PATIENCE_S is '{text}'"):
         patience.patience_s()
 
 
@@ -267,7 +267,7 @@ def test_a_wrong_port_is_tried_for_at_most_10_s(
     server: str, pauses: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = free_port()
-    monkeypatch.setenv("CULTURESCOPE_PARTS_ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("CULTUREMETER_PARTS_ENDPOINT", f"http://127.0.0.1:{port}")
     monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
     reads: dict[str, Callable[[], object]] = {
         "Postgres": Database(f"postgresql://somebody@127.0.0.1:{port}/x", "", tmp_path).newest,

@@ -110,7 +110,7 @@ def test_wrong_names_of_parts_and_unknown_kinds_are_refused(
 
 
 def test_error_on_a_missing_part_names_the_file(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*culturescope check"):
+    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*culturemeter check"):
         read_part(warehouse.home, KIND, "p9")
 
 
@@ -187,7 +187,7 @@ def test_corrupt_part_is_set_aside_and_the_rest_is_readable(warehouse: Warehouse
     store_part(warehouse, logprobs("FR"), "p1")
     broken = store_part(warehouse, logprobs("IT"), "p2")
     broken.write_bytes(content)
-    with pytest.raises(CorruptPart, match=r"p2-\w+\.parquet is corrupt.*quarantine/.*culturescope check"):
+    with pytest.raises(CorruptPart, match=r"p2-\w+\.parquet is corrupt.*quarantine/.*culturemeter check"):
         read_part(warehouse.home, KIND, broken.stem)
     assert (warehouse.home / "quarantine" / KIND / broken.name).read_bytes() == content
     assert warehouse.query(SHOWN)["country"].to_list() == ["FR", "FR"]

@@ -37,7 +37,7 @@ assert all(n % 2 == 0 for n in seen), seen
 """
 NOTEBOOK = """
 import pathlib, sys, duckdb
-path = pathlib.Path(sys.argv[1]) / "culturescope.duckdb"
+path = pathlib.Path(sys.argv[1]) / "culturemeter.duckdb"
 connection = duckdb.connect(str(path), read_only=True)
 print("open", flush=True)
 sys.stdin.read()
@@ -78,14 +78,14 @@ if child:
 """
 OUTSIDE = """
 import pathlib, sys, duckdb
-connection = duckdb.connect(str(pathlib.Path(sys.argv[1]) / "culturescope.duckdb"))
+connection = duckdb.connect(str(pathlib.Path(sys.argv[1]) / "culturemeter.duckdb"))
 print("open", flush=True)
 sys.stdin.read()
 """
 
 OUTSIDE_WRITES = """
 import pathlib, sys, duckdb
-connection = duckdb.connect(str(pathlib.Path(sys.argv[1]) / "culturescope.duckdb"))
+connection = duckdb.connect(str(pathlib.Path(sys.argv[1]) / "culturemeter.duckdb"))
 connection.execute("INSERT INTO state VALUES ('outside', '')")
 print("written", flush=True)
 sys.stdin.read()
@@ -119,7 +119,7 @@ def test_a_killed_writer_changes_nothing_and_its_copy_is_removed(
     with warehouse.write() as connection:
         connection.execute("INSERT INTO state VALUES ('test', '')")
     assert warehouse.query("SELECT count(*) FROM state WHERE name LIKE 'test%'").item() == 1
-    assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
+    assert sorted(os.listdir(warehouse.home)) == ["culturemeter.duckdb", "culturemeter.duckdb.lock", "parts"]
 
 
 @pytest.mark.parametrize("room", [pytest.param(0.5, marks=pytest.mark.heavy), 1.5])  # copying, committing
@@ -130,7 +130,7 @@ def test_a_full_disk_ends_a_write_and_changes_nothing(warehouse: Warehouse, room
     assert process.returncode == 0, errors
     assert re.search(r"no room to write.*MB are needed.*MB are free", output)
     assert warehouse.path.read_bytes() == before
-    assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
+    assert sorted(os.listdir(warehouse.home)) == ["culturemeter.duckdb", "culturemeter.duckdb.lock", "parts"]
 
 
 def test_a_file_held_by_an_outside_program_is_refused_until_it_ends(
@@ -138,9 +138,9 @@ def test_a_file_held_by_an_outside_program_is_refused_until_it_ends(
 ) -> None:
     outside = start_to(OUTSIDE, warehouse.home, "open")
     monkeypatch.setattr(outside_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
-    with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing.*duckdb -readonly"):
+    with pytest.raises(WarehouseError, match=r"culturemeter\.duckdb open for writing.*duckdb -readonly"):
         warehouse.query("SELECT 1")
-    with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing"), warehouse.write():
+    with pytest.raises(WarehouseError, match=r"culturemeter\.duckdb open for writing"), warehouse.write():
         pass
     outside.communicate("")
     assert warehouse.query("SELECT 1").item() == 1

@@ -350,7 +350,7 @@ def test_a_restored_home_with_damaged_parts_is_opened_and_checked(
     restored = Warehouse.open(home)
     assert restored.query("SELECT count(*) FROM country").item() > 100
     for kind in KINDS:
-        with pytest.raises(WarehouseError, match="culturescope check"):
+        with pytest.raises(WarehouseError, match="culturemeter check"):
             restored.query(f"FROM {kind}")
     problems = verify_parts(restored)
     assert set(problems.select("kind", "part").rows()) == names

@@ -365,7 +365,7 @@ def test_a_read_only_folder_is_read_and_refuses_registrations(blank: Path, tmp_p
             place.chmod(0o755 if place.is_dir() else 0o644)
         output, errors = start_python(ONLY_READS, home).communicate(timeout=120)
     assert output.splitlines()[:1] == ["1"], errors
-    assert "Set CULTURESCOPE_HOME to a folder that you may write to" in output
+    assert "Set CULTUREMETER_HOME to a folder that you may write to" in output
 
 
 @pytest.mark.heavy

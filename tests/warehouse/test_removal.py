@@ -95,7 +95,7 @@ def test_a_run_under_way_is_not_removed_and_a_killed_one_is(two_runs: Warehouse)
     assert remove(two_runs, "ba").status == "running"
 
 
-@pytest.mark.parametrize(("named", "why"), [("zz", "culturescope runs"), ("a", "2 runs begin with it")])
+@pytest.mark.parametrize(("named", "why"), [("zz", "culturemeter runs"), ("a", "2 runs begin with it")])
 def test_an_unknown_or_ambiguous_run_id_is_refused(two_runs: Warehouse, named: str, why: str) -> None:
     with pytest.raises(WarehouseError, match=why):
         removable(two_runs, named)

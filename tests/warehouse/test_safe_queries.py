@@ -25,10 +25,10 @@ def everything(home: Path) -> dict[Path, bytes]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "COPY (SELECT 1) TO '{home}/culturescope.duckdb'",
+        "COPY (SELECT 1) TO '{home}/culturemeter.duckdb'",
         "COPY (SELECT 1) TO '{home}/parts/item_logprob/p1.parquet'",
         "EXPLAIN ANALYZE COPY (SELECT 1) TO '{home}/parts/item_logprob/p1.parquet'",
-        "ATTACH '{home}/culturescope.duckdb' AS other",
+        "ATTACH '{home}/culturemeter.duckdb' AS other",
         "ATTACH '{home}/new.duckdb'",
         "EXPORT DATABASE '{home}/out'",
         "IMPORT DATABASE '{home}'",
@@ -62,7 +62,7 @@ def test_statements_other_than_queries_are_refused_and_change_nothing(
         "FROM read_csv('{outside}')",
         "FROM sniff_csv('{outside}')",
         "FROM glob('{outside}')",
-        "FROM read_text('{home}/parts/../culturescope.duckdb')",
+        "FROM read_text('{home}/parts/../culturemeter.duckdb')",
         "FROM read_text('{home}/parts/../../outside.csv')",
         "FROM query('FROM read_text(''{outside}'')')",
         "FROM read_parquet('https://example.com/a.parquet')",
@@ -239,7 +239,7 @@ def test_a_part_with_one_flipped_bit_is_refused_by_name(warehouse: Warehouse) ->
             rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
             path.unlink()
             path.write_bytes(rotten)
-            with pytest.raises(WarehouseError, match=r"p1-\w+\.parquet is corrupt.*culturescope check"):
+            with pytest.raises(WarehouseError, match=r"p1-\w+\.parquet is corrupt.*culturemeter check"):
                 warehouse.query(query)
             assert warehouse.query("SELECT count(*) FROM country").height == 1, "no part is read for this"
         path.unlink()

@@ -55,7 +55,7 @@ def machine(shared: Warehouse, served: EngineSpec, tmp_path: Path) -> Iterator[M
     processes: list[subprocess.Popen[str]] = []
 
     def start(name: str) -> subprocess.Popen[str]:
-        env = os.environ | {"CULTURESCOPE_HOME": str(tmp_path / name), "PYTHONPATH": str(REPOSITORY)}
+        env = os.environ | {"CULTUREMETER_HOME": str(tmp_path / name), "PYTHONPATH": str(REPOSITORY)}
         process = subprocess.Popen(
             [sys.executable, "-c", MACHINE, served.model_dump_json()],
             env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -194,7 +194,7 @@ def test_a_shared_store_knows_the_age_of_a_batch_note(
     shared: Warehouse, tmp_path: Path, postgres_url: str
 ) -> None:
     with psycopg.connect(postgres_url) as connection:
-        connection.execute("DROP TABLE culturescope.batch_job")  # as older code has left the store
+        connection.execute("DROP TABLE culturemeter.batch_job")  # as older code has left the store
     stores: dict[str, Store] = {"local": LocalStore(tmp_path / "local"), "shared": shared.store}
     ages = {}
     for name, store in stores.items():
@@ -207,7 +207,7 @@ def test_a_shared_store_knows_the_age_of_a_batch_note(
         assert text == "then"
     assert ages["local"] == float("inf")
     assert 0 <= ages["shared"] < 60
-    assert "culturescope.batch_job" in stores["shared"].jobs("asked").place("a")
+    assert "culturemeter.batch_job" in stores["shared"].jobs("asked").place("a")
     with pytest.raises(WarehouseError, match="was lost"), stores["shared"].jobs("asked").locked() as jobs:  # noqa: PT012
         end_connections(postgres_url, "granted")
         jobs.write("a", "too late")

@@ -89,13 +89,13 @@ def room_for(reader: Warehouse, parts: dict[str, str], monkeypatch: pytest.Monke
         cache._states.clear()  # as in a new process
         monkeypatch.setattr(cache, "_SCAN_EVERY", 0)
         monkeypatch.setattr(cache, "_ROOM", 10**12)
-        monkeypatch.setenv("CULTURESCOPE_CACHE_GB", f"{(published + n * size) / 1e9:.12f}")
+        monkeypatch.setenv("CULTUREMETER_CACHE_GB", f"{(published + n * size) / 1e9:.12f}")
 
     return set_limit
 
 
 def start(code: str, home: Path, *arguments: str) -> "subprocess.Popen[str]":
-    env = os.environ | {"CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+    env = os.environ | {"CULTUREMETER_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -200,12 +200,12 @@ def test_prune_and_doctor_report_the_size_of_the_cache(
     assert reader.query(ALL).item() == 24
 
     def run(*arguments: str, gigabytes: str) -> subprocess.CompletedProcess[str]:
-        env = environment(reader.home, None) | shared_environment | {"CULTURESCOPE_CACHE_GB": gigabytes}
+        env = environment(reader.home, None) | shared_environment | {"CULTUREMETER_CACHE_GB": gigabytes}
         done = subprocess.run(command(*arguments), env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done
 
-    size = "13 files, 0.0 of at most 3 GB (CULTURESCOPE_CACHE_GB)"
+    size = "13 files, 0.0 of at most 3 GB (CULTUREMETER_CACHE_GB)"
     assert f"this machine keeps {size}" in run("prune", gigabytes="3").stderr
     doctor = run("doctor", "--no-measure", "--format", "json", gigabytes="3").stdout
     assert size in doctor

@@ -105,7 +105,7 @@ def test_the_place_of_a_database_shows_no_password(url: str, place: str) -> None
 
 
 def test_a_wrong_address_is_refused_without_showing_its_password() -> None:
-    with pytest.raises(WarehouseError, match=r"CULTURESCOPE_WAREHOUSE is not a valid") as refused:
+    with pytest.raises(WarehouseError, match=r"CULTUREMETER_WAREHOUSE is not a valid") as refused:
         Database("mysql://reader:a-secret@db/culture", "")
     assert "a-secret" not in str(refused.value)
 
@@ -114,7 +114,7 @@ def test_a_wrong_address_is_refused_without_showing_its_password() -> None:
 def test_a_store_named_without_a_password_gets_that_of_the_same_database_in_the_environment(
     named: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CULTURESCOPE_WAREHOUSE", URL)
+    monkeypatch.setenv("CULTUREMETER_WAREHOUSE", URL)
     store = SharedStore.from_command_line(tmp_path, named, "s3://bucket/parts")
     assert (store.database.url, store.root) == (url, "s3://bucket/parts")
 
@@ -134,7 +134,7 @@ def test_the_newest_version_is_read_over_a_kept_connection(server: Server, store
     kept.answers = newest("s3://bucket/parts", None, None)  # type: ignore[attr-defined]
     assert store.newest() is None  # over the same connection, because the scripted server has no other
     kept.answers = newest("s3://other", 1, "a")  # type: ignore[attr-defined]
-    with pytest.raises(WarehouseError, match=f"parts of {PLACE} are at s3://other.*CULTURESCOPE_PARTS"):
+    with pytest.raises(WarehouseError, match=f"parts of {PLACE} are at s3://other.*CULTUREMETER_PARTS"):
         store.newest()
 
 
@@ -153,7 +153,7 @@ def test_missing_tables_are_created_and_the_call_is_repeated(server: Server, sto
     texts = [text for text, _ in connection.statements]
     assert texts[1] == "SELECT pg_advisory_xact_lock(%s)"  # two machines may create the tables at once
     assert texts[2].startswith("-- The tables of a shared store")
-    (row,) = connection.values_of("INSERT INTO culturescope.store")
+    (row,) = connection.values_of("INSERT INTO culturemeter.store")
     assert row[1] == "s3://bucket/parts"
 
 
@@ -221,11 +221,11 @@ def test_a_held_lock_and_a_connection_pooler_are_refused(server: Server, store: 
 def published(store: Database, server: Server, inserted: object, then: Version | None) -> list[Any]:
     """Publish the second version under two locks. then: the newest version afterwards, if it is read."""
     pid = {"SELECT pg_backend_pid": [(7,)]}
-    outer, write = Connection(dict(pid)), Connection(pid | {"INSERT INTO culturescope.published": inserted})
+    outer, write = Connection(dict(pid)), Connection(pid | {"INSERT INTO culturemeter.published": inserted})
     server.results = [outer, write, Connection(newest("s3://bucket/parts", *(then or (None, None))))]
     with store.lock("metrics"), store.lock("write") as held:
         store.publish(held, SECOND, size=10, folded=3)
-    return write.values_of("INSERT INTO culturescope.published")
+    return write.values_of("INSERT INTO culturemeter.published")
 
 
 def test_publishing_checks_all_locks_of_the_thread(server: Server, store: Database) -> None:
@@ -279,20 +279,20 @@ def test_a_real_server_publishes_versions_in_order_and_forgets_old_ones(postgres
             with pytest.raises(WarehouseError, match="another writer has published"):
                 store.publish(held, version, 10, 5)
     assert store.newest() == SECOND
-    with pytest.raises(WarehouseError, match="CULTURESCOPE_PARTS"):
+    with pytest.raises(WarehouseError, match="CULTUREMETER_PARTS"):
         Database(postgres_url, "s3://other").newest()
 
     def of(sql: str) -> Callable[[Any], Any]:
         return lambda connection: connection.execute(sql).fetchall()
 
-    folded = "SELECT folded FROM culturescope.published ORDER BY version"
+    folded = "SELECT folded FROM culturemeter.published ORDER BY version"
     assert store.call(of(folded)) == [(5,), (5,)]  # the number never decreases
     assert store.replaced() == []
-    aged = "UPDATE culturescope.published SET published_at = published_at - interval '11 minutes'"
+    aged = "UPDATE culturemeter.published SET published_at = published_at - interval '11 minutes'"
     store.call(of(f"{aged} RETURNING 1"))
     assert store.replaced() == [FIRST]
     store.forget([FIRST])
-    assert store.call(of("SELECT version FROM culturescope.published")) == [(2,)]
+    assert store.call(of("SELECT version FROM culturemeter.published")) == [(2,)]
 
 
 @pytest.mark.slow

@@ -196,7 +196,7 @@ def test_a_forked_process_opens_its_own_connections(shared: Warehouse) -> None:
 
 def start(code: str, who: str, folder: Path) -> subprocess.Popen[str]:
     """Start a process with a separate home, as on another machine."""
-    env = os.environ | {"CULTURESCOPE_HOME": str(folder / who), "PYTHONPATH": str(REPOSITORY)}
+    env = os.environ | {"CULTUREMETER_HOME": str(folder / who), "PYTHONPATH": str(REPOSITORY)}
     return subprocess.Popen(
         [sys.executable, "-c", code, who], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

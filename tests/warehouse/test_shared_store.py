@@ -60,7 +60,7 @@ def cached(warehouse: Warehouse) -> list[str]:
 
 def another_machine(warehouse: Warehouse, home: Path) -> Warehouse:
     """Return the same warehouse, opened from an empty home."""
-    os.environ["CULTURESCOPE_HOME"] = str(home)  # the fixture's patch restores it
+    os.environ["CULTUREMETER_HOME"] = str(home)  # the fixture's patch restores it
     return Warehouse.open()
 
 
@@ -161,15 +161,15 @@ def test_secrets_are_neither_stored_nor_shown(
     part(shared, logprobs("FR", "q1"), "q1")
     with shared.write():
         pass
-    secrets, url = (PASSWORD, SECRET_KEY), shared_environment["CULTURESCOPE_WAREHOUSE"]
+    secrets, url = (PASSWORD, SECRET_KEY), shared_environment["CULTUREMETER_WAREHOUSE"]
     shown = [repr(shared.store), shared.store.place, str(pickle.dumps(shared)), str(vars(shared))]
     for name, wrong in (
-        ("CULTURESCOPE_WAREHOUSE", url.replace(PASSWORD, "not-this-one")),
-        ("CULTURESCOPE_WAREHOUSE", f"postgresql://me:{PASSWORD}@[/broken"),
-        ("CULTURESCOPE_WAREHOUSE", f"postgresql://me:{PASSWORD}@127.0.0.1/x?no_such_option=1"),
-        ("CULTURESCOPE_PARTS", "s3://warehouse/another"),
-        ("CULTURESCOPE_PARTS", "https://warehouse"),
-        ("CULTURESCOPE_PARTS", ""),
+        ("CULTUREMETER_WAREHOUSE", url.replace(PASSWORD, "not-this-one")),
+        ("CULTUREMETER_WAREHOUSE", f"postgresql://me:{PASSWORD}@[/broken"),
+        ("CULTUREMETER_WAREHOUSE", f"postgresql://me:{PASSWORD}@127.0.0.1/x?no_such_option=1"),
+        ("CULTUREMETER_PARTS", "s3://warehouse/another"),
+        ("CULTUREMETER_PARTS", "https://warehouse"),
+        ("CULTUREMETER_PARTS", ""),
     ):
         with monkeypatch.context() as patch:
             patch.setenv(name, wrong)
@@ -190,19 +190,19 @@ def test_wrong_keys_and_endpoints_end_in_a_one_line_error(shared: Warehouse) -> 
     for name, value, message in (
         ("AWS_SECRET_ACCESS_KEY", "another-secret", "SignatureDoesNotMatch"),
         (
-            "CULTURESCOPE_PARTS_ENDPOINT",
+            "CULTUREMETER_PARTS_ENDPOINT",
             "http://127.0.0.1:9",
             "The task was to write parts/item_logprob/p.parquet",
         ),
         ("AWS_ACCESS_KEY_ID", "", "there are no keys. Set AWS_ACCESS_KEY_ID"),
     ):
         done = subprocess.run(
-            [sys.executable, "-c", code], env=os.environ | {"CULTURESCOPE_PATIENCE_S": "0", name: value},
+            [sys.executable, "-c", code], env=os.environ | {"CULTUREMETER_PATIENCE_S": "0", name: value},
             capture_output=True, text=True,
         )  # fmt: skip
         last = done.stderr.strip().splitlines()[-1]
         assert message in last
-        assert "Look at CULTURESCOPE_PARTS" in last or not value
+        assert "Look at CULTUREMETER_PARTS" in last or not value
         assert "another-secret" not in done.stderr
 
 
@@ -210,9 +210,9 @@ def test_without_the_libraries_the_error_names_the_extra(
     shared_environment: dict[str, str], tmp_path: Path
 ) -> None:
     code = "import sys; sys.modules['psycopg'] = None; from warehouse import Warehouse; Warehouse.open()"
-    env = os.environ | shared_environment | {"CULTURESCOPE_HOME": str(tmp_path)}
+    env = os.environ | shared_environment | {"CULTUREMETER_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-    assert "pip install 'culturescope[shared]'" in done.stderr.splitlines()[-1]
+    assert "pip install '.[shared]'" in done.stderr.splitlines()[-1]
 
 
 def test_the_leaderboard_of_a_recipe_is_created_on_a_shared_store(shared: Warehouse) -> None:

@@ -1,4 +1,4 @@
--- What `culturescope judge validate` finds: people among themselves, and judges against people.
+-- What `culturemeter judge validate` finds: people among themselves, and judges against people.
 
 CREATE TABLE judge_validation (
     judge VARCHAR,

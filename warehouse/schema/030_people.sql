@@ -12,7 +12,7 @@ CREATE TABLE study (
     n_withdrawn INTEGER NOT NULL CHECK (n_withdrawn >= 0),
     pulled_at TIMESTAMP NOT NULL
 );
-COMMENT ON TABLE study IS 'Studies with people whose answers were pulled (culturescope people pull).';
+COMMENT ON TABLE study IS 'Studies with people whose answers were pulled (culturemeter people pull).';
 COMMENT ON COLUMN study.study IS 'Name of the study.';
 COMMENT ON COLUMN study.kind IS 'What it asks, such as spectral-ranking; says what follows from its answers.';
 COMMENT ON COLUMN study.title IS 'Title in its first language.';
@@ -108,7 +108,7 @@ CREATE TABLE human_domain (
     pulled_at TIMESTAMP NOT NULL,
     PRIMARY KEY (study, snapshot, domain)
 );
-COMMENT ON TABLE human_domain IS 'What people of a ranking study expect of each domain, as of each pull that changed it: the ground truth of culturescope run spectral --human STUDY.';
+COMMENT ON TABLE human_domain IS 'What people of a ranking study expect of each domain, as of each pull that changed it: the ground truth of culturemeter run spectral --human STUDY.';
 COMMENT ON COLUMN human_domain.study IS 'Study: study.study.';
 COMMENT ON COLUMN human_domain.snapshot IS 'Hash of the scores and categories. A run names it (params.human), so that later answers do not change its numbers.';
 COMMENT ON COLUMN human_domain.domain IS 'Domain: domain.domain.';

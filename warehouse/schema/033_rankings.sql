@@ -28,7 +28,7 @@ CREATE TABLE user_rank (
     added_at TIMESTAMP NOT NULL,
     PRIMARY KEY (benchmark, model)
 );
-COMMENT ON TABLE user_rank IS 'Rankings that users brought: culturescope ranking FILE.';
+COMMENT ON TABLE user_rank IS 'Rankings that users brought: culturemeter ranking FILE.';
 COMMENT ON COLUMN user_rank.benchmark IS 'Benchmark.';
 COMMENT ON COLUMN user_rank.model IS 'Model, as leaderboards show it, or its id.';
 COMMENT ON COLUMN user_rank.place IS 'Place, from 1: the best; equal ones share it.';

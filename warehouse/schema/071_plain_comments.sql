@@ -2,7 +2,7 @@
 COMMENT ON TABLE conversation_validation IS 'Ratings of explication''s conversations by people, and how far its judges order them alike, as of the last pull of each study.';
 COMMENT ON TABLE country_name IS 'Name of a country in its own main language, for persona prompts in that language.';
 COMMENT ON TABLE culturall_review IS 'Decisions of people on drafts; a revised text is a draft of its own, whose parent this is.';
-COMMENT ON TABLE human_domain IS 'Expectations of people on each domain, as of each pull of a ranking study that changed them: the ground truth of culturescope run spectral --human STUDY.';
+COMMENT ON TABLE human_domain IS 'Expectations of people on each domain, as of each pull of a ranking study that changed them: the ground truth of culturemeter run spectral --human STUDY.';
 COMMENT ON TABLE item IS 'Items that models choose among, in every version of every list.';
 COMMENT ON TABLE judge_validation IS 'Agreement of each judge with people who rated the same answers, a row per number. A judge without rows for its rubric was never compared with people.';
 COMMENT ON TABLE run_request IS 'Requests of each run to its engine. Runs with the same request share its answers.';

@@ -118,7 +118,7 @@ COMMENT ON COLUMN published_metric.definition IS 'equal: the same formula as her
 COMMENT ON COLUMN published_metric.setting IS 'Parameter and value, such as pooling=mean_probability, with which the definition is equal; with another value it is near.';
 COMMENT ON COLUMN external_rank.known_as IS 'Ids under which this model may have been run here, separated by |, since the table does not print the checkpoint. NULL if no id is known.';
 COMMENT ON COLUMN external_rank.source IS 'Authors of the benchmark.';
-COMMENT ON TABLE user_rank IS 'Rankings that users imported: culturescope ranking FILE.';
+COMMENT ON TABLE user_rank IS 'Rankings that users imported: culturemeter ranking FILE.';
 COMMENT ON COLUMN user_rank.place IS 'Place, from 1: the best; equal models share a place.';
 COMMENT ON TABLE pack IS 'Content of users'' packs that runs have used: one row per evaluation and edition of a pack.';
 COMMENT ON COLUMN pack.pack_hash IS 'Hash of the rows, independent of the pack''s name and folder.';
@@ -148,7 +148,7 @@ COMMENT ON COLUMN run.started_at IS 'When the run last began to work (UTC).';
 COMMENT ON COLUMN run.finished_at IS 'When the run ended, whether finished or failed (UTC); NULL if it is running or was killed.';
 COMMENT ON COLUMN run_request.request_hash IS 'Hash of everything that determines the answers: engine, prompts or list, sampling, schema, boundary rule, and the occasion if there is one.';
 COMMENT ON COLUMN run_request.label IS 'Name of the request within the topic: a question, a template, a repetition.';
-COMMENT ON TABLE part_unit IS 'Units that are answered, and the Parquet part that holds each answer. A unit without a row is still to be answered. Other programs than culturescope see the registrations up to the last write to this file.';
+COMMENT ON TABLE part_unit IS 'Units that are answered, and the Parquet part that holds each answer. A unit without a row is still to be answered. Other programs than culturemeter see the registrations up to the last write to this file.';
 COMMENT ON COLUMN part_unit.n_rows IS 'Number of rows of this unit in the part.';
 COMMENT ON COLUMN part_unit_base.n_rows IS 'Number of rows of this unit in the part.';
 COMMENT ON COLUMN template.template IS 'Identifier: evaluation, language, variant and, if the template names the country, "c".';
@@ -208,7 +208,7 @@ COMMENT ON COLUMN study_item.condition IS 'Condition under which the item was ge
 COMMENT ON COLUMN study_item.author IS 'Person who wrote the item, by code; NULL if none did.';
 COMMENT ON COLUMN human_answer.value IS 'Rank from 1, option, number or text; empty if nothing was entered.';
 COMMENT ON COLUMN human_answer.tool IS 'Program that collected the answer.';
-COMMENT ON TABLE human_domain IS 'Expectations of people on each domain, after each pull of a ranking study that changed them. They are the ground truth of culturescope run spectral --human STUDY.';
+COMMENT ON TABLE human_domain IS 'Expectations of people on each domain, after each pull of a ranking study that changed them. They are the ground truth of culturemeter run spectral --human STUDY.';
 COMMENT ON COLUMN human_domain.snapshot IS 'Hash of the scores and categories. A run names its snapshot (params.human), so that later answers do not change its numbers.';
 COMMENT ON COLUMN human_domain.n_people IS 'Number of people who ranked the domain.';
 COMMENT ON TABLE conversation_validation IS 'Ratings of explication''s conversations by people, and the agreement of the judges'' order with them, as of the last pull of each study.';

@@ -9,8 +9,8 @@ try:
     from warehouse.shared.store import SharedStore
 except ImportError as error:
     raise WarehouseError(
-        f"CULTURESCOPE_WAREHOUSE names a shared store, and a library for it is missing ({error.name}): "
-        f"pip install 'culturescope[shared]'"
+        f"CULTUREMETER_WAREHOUSE names a shared store, and a library for it is missing ({error.name}): "
+        "pip install '.[shared]' in a checkout"
     ) from error
 
 __all__ = ["SharedStore"]

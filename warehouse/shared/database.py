@@ -29,13 +29,13 @@ Connection = psycopg.Connection[Any]
 
 _TABLES = Path(__file__).with_name("tables.sql").read_bytes()
 _NEWEST = """
-SELECT s.parts, p.version, p.sha256 FROM culturescope.store AS s
-LEFT JOIN LATERAL (SELECT * FROM culturescope.published ORDER BY version DESC LIMIT 1) AS p ON true
+SELECT s.parts, p.version, p.sha256 FROM culturemeter.store AS s
+LEFT JOIN LATERAL (SELECT * FROM culturemeter.published ORDER BY version DESC LIMIT 1) AS p ON true
 """
 _PUBLISH = """
-INSERT INTO culturescope.published (version, sha256, bytes, folded)
+INSERT INTO culturemeter.published (version, sha256, bytes, folded)
 SELECT %(version)s, %(sha256)s, %(bytes)s, greatest(%(folded)s, coalesce(max(folded), 0))
-FROM culturescope.published
+FROM culturemeter.published
 HAVING coalesce(max(version), 0) = %(version)s - 1 AND %(n)s = (
     SELECT count(*) FROM pg_locks AS l
     JOIN unnest(%(pids)s::int[], %(keys)s::bigint[]) AS h (pid, key)
@@ -45,13 +45,13 @@ HAVING coalesce(max(version), 0) = %(version)s - 1 AND %(n)s = (
 )
 """
 _REPLACED = """
-SELECT version, sha256 FROM culturescope.published WHERE version < (
-    SELECT max(version) FROM culturescope.published
+SELECT version, sha256 FROM culturemeter.published WHERE version < (
+    SELECT max(version) FROM culturemeter.published
     WHERE published_at < clock_timestamp() - interval '10 minutes'
 )
 """
-_VERSIONS = "SELECT version, sha256 FROM culturescope.published"
-_FORGET = "DELETE FROM culturescope.published WHERE version = ANY(%s)"
+_VERSIONS = "SELECT version, sha256 FROM culturemeter.published"
+_FORGET = "DELETE FROM culturemeter.published WHERE version = ANY(%s)"
 _SESSION = """
 SELECT set_config(name, '0', false) FROM pg_settings
 WHERE name IN ('idle_session_timeout', 'statement_timeout', 'lock_timeout')
@@ -60,7 +60,7 @@ UNION ALL SELECT set_config('tcp_keepalives_interval', '5', false)
 UNION ALL SELECT set_config('tcp_keepalives_count', '3', false)
 """
 _CONNECTION = {
-    "application_name": "culturescope", "connect_timeout": 10,
+    "application_name": "culturemeter", "connect_timeout": 10,
     "keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
 }  # fmt: skip
 """Options by which both sides notice within half a minute that the other side has vanished."""
@@ -68,8 +68,8 @@ _FOR_GOOD = re.compile(
     "authentication|password|does not exist|pg_hba|permission denied|read-only|Name or service not known"
 )
 
-_NUMBER = "SELECT coalesce(max(version), 0) FROM culturescope.published"
-_LOOK_AT = "Look at CULTURESCOPE_WAREHOUSE, PGPASSWORD and the server."
+_NUMBER = "SELECT coalesce(max(version), 0) FROM culturemeter.published"
+_LOOK_AT = "Look at CULTUREMETER_WAREHOUSE, PGPASSWORD and the server."
 _RETAKE_S = 60.0
 
 _idle: dict[tuple[int, str], list[Connection]] = {}
@@ -121,7 +121,7 @@ class Database:
             fields = conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
             raise WarehouseError(
-                f"CULTURESCOPE_WAREHOUSE is not a valid Postgres URL: {redacted(error, url)}. Write it as "
+                f"CULTUREMETER_WAREHOUSE is not a valid Postgres URL: {redacted(error, url)}. Write it as "
                 f"postgresql://user@host/database, and set the password in PGPASSWORD."
             ) from None
         port = f":{fields['port']}" if fields.get("port") else ""
@@ -134,7 +134,7 @@ class Database:
         parts, number, sha256 = self.call(lambda connection: connection.execute(_NEWEST).fetchall())[0]
         if parts != self.parts:
             raise WarehouseError(
-                f"the parts of {self.place} are at {parts}, but CULTURESCOPE_PARTS is {self.parts}: set it "
+                f"the parts of {self.place} are at {parts}, but CULTUREMETER_PARTS is {self.parts}: set it "
                 f"to {parts}, or name another database."
             )
         return None if number is None else Version(number, sha256)
@@ -208,7 +208,7 @@ class Database:
         patience_s: seconds to wait for another holder; 0: for ever. Raises WarehouseError if that time ends,
         or if a connection pooler answers.
         """
-        key = int.from_bytes(hashlib.sha256(f"culturescope {name}".encode()).digest()[:7])
+        key = int.from_bytes(hashlib.sha256(f"culturemeter {name}".encode()).digest()[:7])
         locks: list[HeldLock] = _thread.__dict__.setdefault("locks", [])
         lock = self._take(key, name, patience_s)
         locks.append(lock)
@@ -246,7 +246,7 @@ class Database:
                 if row is None or row[0] != connection.info.backend_pid:
                     raise WarehouseError(
                         f"a connection pooler answers at {self.place}, and locks do not hold there: name the "
-                        f"server itself in CULTURESCOPE_WAREHOUSE."
+                        f"server itself in CULTUREMETER_WAREHOUSE."
                     )
                 try:
                     connection.execute(f"SET lock_timeout = {int(1000 * patience_s)}".encode())
@@ -291,7 +291,7 @@ class Database:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [0])
             connection.execute(_TABLES)
-            row = "INSERT INTO culturescope.store (log, parts) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+            row = "INSERT INTO culturemeter.store (log, parts) VALUES (%s, %s) ON CONFLICT DO NOTHING"
             connection.execute(row, [uuid4().hex, self.parts])
 
     @contextmanager

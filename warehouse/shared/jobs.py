@@ -14,14 +14,14 @@ from warehouse.shared.database import Database, HeldLock
 
 _NOTES = """
 SELECT name, note, extract(epoch FROM clock_timestamp() - written_at)::float8
-FROM culturescope.batch_job WHERE request_hash = %s ORDER BY name
+FROM culturemeter.batch_job WHERE request_hash = %s ORDER BY name
 """
 _WRITE = """
-INSERT INTO culturescope.batch_job (request_hash, name, note) VALUES (%s, %s, %s)
+INSERT INTO culturemeter.batch_job (request_hash, name, note) VALUES (%s, %s, %s)
 ON CONFLICT (request_hash, name) DO UPDATE SET note = excluded.note, written_at = clock_timestamp()
 """
-_DELETE = "DELETE FROM culturescope.batch_job WHERE request_hash = %s AND name = %s"
-_REQUESTS = "SELECT DISTINCT request_hash FROM culturescope.batch_job ORDER BY 1"
+_DELETE = "DELETE FROM culturemeter.batch_job WHERE request_hash = %s AND name = %s"
+_REQUESTS = "SELECT DISTINCT request_hash FROM culturemeter.batch_job ORDER BY 1"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PostgresJobs:
 
     def place(self, name: str) -> str:
         return (
-            f"the row of culturescope.batch_job at {self.database.place} where request_hash = "
+            f"the row of culturemeter.batch_job at {self.database.place} where request_hash = "
             f"'{self.request_hash}' and name = '{name}'"
         )
 

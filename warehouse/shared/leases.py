@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from warehouse.shared.database import Database
 
 _TAKE = """
-INSERT INTO culturescope.lease AS l (request_hash, unit, holder, until)
+INSERT INTO culturemeter.lease AS l (request_hash, unit, holder, until)
 SELECT request_hash, unit, %(holder)s, clock_timestamp() + %(seconds)s * interval '1 second'
 FROM unnest(%(requests)s::text[], %(units)s::text[]) AS u (request_hash, unit)
 ORDER BY request_hash, unit
@@ -21,16 +21,16 @@ WHERE l.holder = excluded.holder OR (
 RETURNING request_hash, unit
 """
 _RENEW = """
-UPDATE culturescope.lease SET until = clock_timestamp() + %s * interval '1 second' WHERE holder = %s
+UPDATE culturemeter.lease SET until = clock_timestamp() + %s * interval '1 second' WHERE holder = %s
 """
 _RELEASE = """
-DELETE FROM culturescope.lease WHERE holder = %s AND (request_hash, unit) IN (
+DELETE FROM culturemeter.lease WHERE holder = %s AND (request_hash, unit) IN (
     SELECT request_hash, unit FROM unnest(%s::text[], %s::text[]) AS u (request_hash, unit)
 )
 """
-_REMOVE_ENDED = "DELETE FROM culturescope.lease WHERE until < clock_timestamp() - interval '1 day'"
+_REMOVE_ENDED = "DELETE FROM culturemeter.lease WHERE until < clock_timestamp() - interval '1 day'"
 _HELD = """
-SELECT unit FROM culturescope.lease WHERE request_hash = %s AND (
+SELECT unit FROM culturemeter.lease WHERE request_hash = %s AND (
     until >= clock_timestamp()
     OR pg_postmaster_start_time() >= clock_timestamp() - %s * interval '1 second'
 )

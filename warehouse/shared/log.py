@@ -6,22 +6,22 @@ from warehouse.registrations import COLUMNS, Position, Tail
 from warehouse.shared.database import Connection, Database, Version
 
 _REGISTER = f"""
-INSERT INTO culturescope.registration ({", ".join(COLUMNS)})
+INSERT INTO culturemeter.registration ({", ".join(COLUMNS)})
 SELECT kind, request_hash, unit, part, run_id, n_rows, clock_timestamp() AT TIME ZONE 'UTC'
 FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
     WITH ORDINALITY AS u ({", ".join(COLUMNS[:-1])}, place)
 ORDER BY place
 """
 _WAITING = """
-SELECT coalesce((SELECT max(id) FROM culturescope.registration), 0)
-    - coalesce((SELECT folded FROM culturescope.published ORDER BY version DESC LIMIT 1), 0)
+SELECT coalesce((SELECT max(id) FROM culturemeter.registration), 0)
+    - coalesce((SELECT folded FROM culturemeter.published ORDER BY version DESC LIMIT 1), 0)
 """
 _AFTER = f"""
 SELECT s.log, p.version, p.sha256, r.id, {", ".join(f"r.{name}" for name in COLUMNS[:-1])},
     (extract(epoch FROM r.written_at) * 1000000)::bigint
-FROM culturescope.store AS s
-LEFT JOIN LATERAL (SELECT * FROM culturescope.published ORDER BY version DESC LIMIT 1) AS p ON true
-LEFT JOIN culturescope.registration AS r ON r.id > CASE WHEN s.log = %s THEN %s::bigint ELSE 0 END
+FROM culturemeter.store AS s
+LEFT JOIN LATERAL (SELECT * FROM culturemeter.published ORDER BY version DESC LIMIT 1) AS p ON true
+LEFT JOIN culturemeter.registration AS r ON r.id > CASE WHEN s.log = %s THEN %s::bigint ELSE 0 END
 ORDER BY r.id
 """
 

@@ -1,6 +1,6 @@
 """Objects under a place on S3 (`s3://bucket/prefix`), each written once and whole.
 
-The AWS_* variables set keys and region. $CULTURESCOPE_PARTS_ENDPOINT, else $AWS_ENDPOINT_URL_S3 or
+The AWS_* variables set keys and region. $CULTUREMETER_PARTS_ENDPOINT, else $AWS_ENDPOINT_URL_S3 or
 $AWS_ENDPOINT_URL, sets the endpoint of a server other than Amazon's.
 """
 
@@ -20,7 +20,7 @@ from warehouse.shared.patience import contact_file, patiently
 from warehouse.shared.secrets import redacted
 from warehouse.storage import WarehouseError
 
-ENDPOINTS = ("CULTURESCOPE_PARTS_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+ENDPOINTS = ("CULTUREMETER_PARTS_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _PLACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9._=-]+)*)/?")
 _CONNECT, _REQUEST = timedelta(seconds=10), timedelta(minutes=10)
 """Limits for a connection and for one request, such as a whole database file over a slow line."""
@@ -60,7 +60,7 @@ class Objects:
         match = _PLACE.fullmatch(place)
         if match is None or ".." in place:
             raise WarehouseError(
-                f"CULTURESCOPE_PARTS is {redacted(place)!r}: write it as s3://bucket/prefix, in letters, "
+                f"CULTUREMETER_PARTS is {redacted(place)!r}: write it as s3://bucket/prefix, in letters, "
                 f"digits, dots, hyphens and underscores."
             )
         self.bucket, self.prefix = match[1], match[2].strip("/")
@@ -135,7 +135,7 @@ class Objects:
             raise WarehouseError(f"cannot {action} at {self.place}: {_words(error)}. {_LOOK_AT}") from None
 
 
-_LOOK_AT = "Look at CULTURESCOPE_PARTS, CULTURESCOPE_PARTS_ENDPOINT, AWS_REGION and the keys (AWS_…)."
+_LOOK_AT = "Look at CULTUREMETER_PARTS, CULTUREMETER_PARTS_ENDPOINT, AWS_REGION and the keys (AWS_…)."
 
 
 def _endpoint() -> str | None:

@@ -1,6 +1,6 @@
 """Finished parts on this machine's disk until they are on S3.
 
-They are under ``CULTURESCOPE_HOME/unsent/<store>/<kind>/<part>.parquet``. A part has cost money, so the disk
+They are under ``CULTUREMETER_HOME/unsent/<store>/<kind>/<part>.parquet``. A part has cost money, so the disk
 keeps it through a kill or an outage, until a later part or the next run sends it.
 """
 

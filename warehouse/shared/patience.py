@@ -22,14 +22,14 @@ from warehouse.storage import WarehouseError, private_folder
 
 T = TypeVar("T")
 
-VARIABLE = "CULTURESCOPE_PATIENCE_S"
+VARIABLE = "CULTUREMETER_PATIENCE_S"
 _DEFAULT_S = 900.0
 _UNKNOWN_SERVER_S = 10.0
 """Default seconds for a server that never answered this machine."""
 _FIRST_S, _LONGEST_S = 0.2, 30.0
 """First and longest pause; each pause is twice the one before."""
 
-_log = logging.getLogger("culturescope")
+_log = logging.getLogger("culturemeter")
 _waiting: dict[str, int] = {}
 """Server -> number of threads of this process that wait for it; the first one logs it."""
 _contacted: set[Path] = set()

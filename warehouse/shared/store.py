@@ -1,6 +1,6 @@
 """The shared store; `warehouse.store.Store` documents its members.
 
-S3, under $CULTURESCOPE_PARTS, has parts/<kind>/<part>.parquet and published/<version>-<sha256>.duckdb.
+S3, under $CULTUREMETER_PARTS, has parts/<kind>/<part>.parquet and published/<version>-<sha256>.duckdb.
 Postgres has the number of the newest version, the registrations and the locks. The home folder has, under
 shared/<name>, copies of fetched files that match their hash, up to a limit (`cache`); all may be deleted.
 Under unsent/<name> it has finished parts that are not on S3 yet (`outbox`).
@@ -28,7 +28,7 @@ from warehouse.shared.outbox import Outbox
 from warehouse.shared.secrets import password_of
 from warehouse.storage import CacheSize, WarehouseError, private_folder, remove_abandoned, room_for
 
-PARTS_VARIABLE = "CULTURESCOPE_PARTS"
+PARTS_VARIABLE = "CULTUREMETER_PARTS"
 _WRITE_LOCK_PATIENCE_S = 600.0
 _BEING_PUBLISHED = timedelta(hours=1)
 """Age below which an unpublished file may still be published, once Postgres answers again."""
@@ -69,7 +69,7 @@ class SharedStore:
                 "it out and set PGPASSWORD."
             )
         store = cls(home, url, parts or _parts())
-        if environment_url := os.environ.get("CULTURESCOPE_WAREHOUSE"):
+        if environment_url := os.environ.get("CULTUREMETER_WAREHOUSE"):
             environment_store = cls(home, environment_url, store.root)
             return environment_store if environment_store.place == store.place else store
         return store
@@ -263,7 +263,7 @@ class _Draft:
 
 
 def _from_own_environment(home: Path) -> SharedStore:
-    return SharedStore.from_environment(home, os.environ["CULTURESCOPE_WAREHOUSE"])
+    return SharedStore.from_environment(home, os.environ["CULTUREMETER_WAREHOUSE"])
 
 
 def _parts() -> str:

@@ -166,7 +166,7 @@ at("sql").addEventListener("keydown", (event) => {
 at("save").addEventListener("click", () => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([csv(result)], { type: "text/csv" }));
-  link.download = "culturescope-query.csv";
+  link.download = "culturemeter-query.csv";
   link.click();
   URL.revokeObjectURL(link.href);
 });

@@ -79,7 +79,7 @@ def compare(
         if line is None or line["text_hash"] != row.cells["text_hash"]:
             raise ReviewError(
                 f"{row.where}: no such draft waits in this warehouse: restore draft, stage and text_hash as "
-                "they were written, and set CULTURESCOPE_HOME to the home in which the queue was written"
+                "they were written, and set CULTUREMETER_HOME to the home in which the queue was written"
             )
         if row.reviewer.casefold() == line["author"].casefold():
             raise ReviewError(

@@ -162,7 +162,7 @@ def _find(path: Path, review: Review, by_key: Mapping[tuple[str, ...], StoredDra
     if stored is None:
         raise ReviewError(
             f"{path}, seed {seed}: no such draft waits in this warehouse: restore seed, model, prompt_hash "
-            "and text_hash as they were written, and set CULTURESCOPE_HOME to the home in which the queue "
+            "and text_hash as they were written, and set CULTUREMETER_HOME to the home in which the queue "
             "was written"
         )
     for name in ("country", "cues", "statement", "stance"):

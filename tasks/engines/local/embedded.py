@@ -40,7 +40,7 @@ Stage = Callable[[str], None]
 PREFIX = "embedded:"
 DEFAULT = "embedded:all-minilm-l6-v2"
 """The default embedder."""
-RECORD = "culturescope.json"
+RECORD = "culturemeter.json"
 CONVERSION = 1
 """Raised whenever the conversion below changes, so that earlier folders are prepared again."""
 

@@ -64,7 +64,7 @@ class BinVectors:
             from gensim.models.fasttext import load_facebook_vectors
         except ImportError as error:
             raise EngineError(
-                f"gensim is needed to read {path}: pip install 'culturescope[fasttext]', or use the .vec "
+                f"gensim is needed to read {path}: pip install '.[fasttext]' in a checkout, or use the .vec "
                 "file of the same vectors"
             ) from error
         self.name = file_name(path)

@@ -1,6 +1,6 @@
 """Estimates an engine's memory before it is loaded, and the memory that all engines may take together.
 
-``CULTURESCOPE_ENGINE_MEMORY`` is the limit per device in GiB. Without it, engines on the CPU may take half of
+``CULTUREMETER_ENGINE_MEMORY`` is the limit per device in GiB. Without it, engines on the CPU may take half of
 the memory that is available when the first is loaded, and engines on a GPU the share that vLLM takes by
 default. So a vLLM engine has its GPU to itself, unless its options bound it: ``gpu_memory_utilization`` or,
 on a CPU too, ``kv_cache_memory_bytes``.
@@ -22,7 +22,7 @@ from tasks.engines.protocols import EngineError
 from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, resolved
 from tasks.parsing import parse_json
 
-VARIABLE = "CULTURESCOPE_ENGINE_MEMORY"
+VARIABLE = "CULTUREMETER_ENGINE_MEMORY"
 GIB = 2**30
 CPU_SHARE = 0.5
 GPU_SHARE = 0.92

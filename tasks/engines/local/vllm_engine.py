@@ -262,8 +262,8 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
         from vllm.platforms import current_platform
     except ImportError as error:
         raise EngineError(
-            f"model {spec.name!r} needs vLLM ({error}): pip install 'culturescope[gpu]' for an NVIDIA GPU, "
-            'culturescope[cpu] for a CPU, or choose kind = "packed_trie"'
+            f"model {spec.name!r} needs vLLM ({error}): in a checkout, pip install '.[gpu]' for a GPU, "
+            '.[cpu] for a CPU, or choose kind = "packed_trie"'
         ) from error
     on_cpu = current_platform.is_cpu()
     device = spec.device.split(":")[0]

@@ -1,6 +1,6 @@
 """Generation by any server with Anthropic's Messages API.
 
-A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in ANTHROPIC_API_KEY::
+A spec, as a file ``$CULTUREMETER_HOME/engines/<name>.toml``; the key is in ANTHROPIC_API_KEY::
 
     kind = "anthropic"
     model = "claude-haiku-4-5"

@@ -40,7 +40,7 @@ PROVIDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """Provider -> pattern at the start of its models' names, and fields of their specs."""
 
-SERVER_KEY = "CULTURESCOPE_SERVER_KEY"
+SERVER_KEY = "CULTUREMETER_SERVER_KEY"
 """Variable with the key for a server named by its address; no other key is sent there."""
 
 

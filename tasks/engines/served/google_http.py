@@ -1,6 +1,6 @@
 """Generation by any server with Google's Gemini API.
 
-A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in GEMINI_API_KEY::
+A spec, as a file ``$CULTUREMETER_HOME/engines/<name>.toml``; the key is in GEMINI_API_KEY::
 
     kind = "google"
     model = "gemini-2.5-flash"

@@ -48,7 +48,7 @@ MAX_PAGES = 20
 FINAL = ("completed", "expired", "cancelled", "failed")
 
 T = TypeVar("T")
-_log = logging.getLogger("culturescope")
+_log = logging.getLogger("culturemeter")
 
 
 class _File(BaseModel):

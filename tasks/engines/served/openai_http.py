@@ -1,6 +1,6 @@
 """Generation by any server with the OpenAI chat API: ``vllm serve``, llama.cpp, hosted models.
 
-A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
+A hosted model's spec, as a file ``$CULTUREMETER_HOME/engines/<name>.toml``::
 
     kind = "openai"
     model = "some-model"

@@ -96,7 +96,7 @@ EVALUATION = of_choices(
         bounds=SHARE,
         null="best",
         description="Share of statements that are rightly judged true or false. Three of four are false.",
-        source="Culturescope",
+        source="Culturemeter",
     ),
     also=(
         Metric(

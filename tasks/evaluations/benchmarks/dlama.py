@@ -116,7 +116,7 @@ EVALUATION = of_choices(
         null="best",
         description="Share of facts whose object the model names, or finds likelier than other objects of "
         "the same predicate.",
-        source="Culturescope, after Keleg and Magdy 2023",
+        source="Culturemeter, after Keleg and Magdy 2023",
     ),
     cluster="subject",
     slices=("region", "language", "predicate"),

@@ -49,7 +49,7 @@ class DishRow(PackRow):
 
     url: Annotated[Text, StringConstraints(pattern=r"^[^\s]+$")] = Field(
         description="identifier of the dish, the same in every language; use a shipped dish's, such as "
-        "culturescope:dish/pizza, to add a language to that dish"
+        "culturemeter:dish/pizza, to add a language to that dish"
     )
     language: Language = Field(description="language of this row's names")
     name: Text = Field(description="name of the dish in that language")

@@ -42,8 +42,8 @@ class Dish:
 
 
 HOW_TO_LOAD = (
-    "the shipped set is English only; load others with `culturescope ingest --source fmlama --file …` or "
-    "`culturescope ingest --source wikidata --live`"
+    "the shipped set is English only; load others with `culturemeter ingest --source fmlama --file …` or "
+    "`culturemeter ingest --source wikidata --live`"
 )
 
 ByLanguage = dict[str, dict[str, Dish]]

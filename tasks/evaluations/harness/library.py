@@ -25,9 +25,7 @@ from tasks.identity import digest
 
 VERSION = "0.4.13"
 """Version of the library, part of config_hash, because other versions may build other prompts."""
-MISSING = (
-    f"""tasks of lm-evaluation-harness need it: pip install "culturescope[harness]" (lm-eval {VERSION})"""
-)
+MISSING = f"""tasks of the harness need it: pip install ".[harness]" in a checkout (lm-eval {VERSION})"""
 
 Responses = Sequence[Any]
 """A model's results for a document's instances: each (log-probability, is greedy), or texts."""

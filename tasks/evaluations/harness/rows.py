@@ -174,7 +174,7 @@ def catalogue_of(study: HarnessStudy) -> list[dict[str, Any]]:
 
 def _row(
     metric: str, label: str, about: str, null: str = "none", direction: str = "higher",
-    low: float | None = 0.0, high: float | None = 1.0, source: str = "Culturescope",
+    low: float | None = 0.0, high: float | None = 1.0, source: str = "Culturemeter",
     is_headline: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     return {

@@ -154,7 +154,7 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
             metric.source,
         )
     ]  # fmt: skip
-    ours = "Culturescope's recipes"
+    ours = "Culturemeter's recipes"
     rows += [_further(part) for part in definition.also]
     more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
     for control in controls(definition):

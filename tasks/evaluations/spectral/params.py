@@ -24,7 +24,7 @@ class SpectralParams(Params):
     variants: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="phrasings of each domain's question")
     human: str | None = Field(
         None,
-        description="study of people (culturescope people) whose ranking is the ground truth: STUDY for "
+        description="study of people (culturemeter people) whose ranking is the ground truth: STUDY for "
         "the last pull, or STUDY:SNAPSHOT; empty: table 1 of the paper",
     )
     max_items: int | None = Field(

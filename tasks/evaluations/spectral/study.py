@@ -152,7 +152,7 @@ def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemLis
 def _expected(study: str, rows: Sequence[Row], domains: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return domain -> the answers that the people of a study expect."""
     if not rows:
-        raise ValueError(f"no ranking of a study {study!r} is stored: culturescope people pull brings it in")
+        raise ValueError(f"no ranking of a study {study!r} is stored: culturemeter people pull brings it in")
     known = {r["domain"]: r for r in rows if r["human_category"] is not None}
     absent = [domain for domain in domains if domain not in known]
     if absent:

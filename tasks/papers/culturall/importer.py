@@ -1,5 +1,5 @@
 """Makes a pack of CulturALL's items (Lin et al. 2026) from its published files. The paper prints its prompts
-(figures 11 and 12) and publishes no file of them: `culturescope pack new culturall --as-published` writes a
+(figures 11 and 12) and publishes no file of them: `culturemeter pack new culturall --as-published` writes a
 form to copy them into.
 """
 
@@ -40,7 +40,7 @@ def read(files: Files, pack: Pack) -> None:
         pack.rows(NAME, _ITEM, fitting, ", ".join(names))
         pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what replaces the shipped items")
     pack.left_out.append(
-        "prompts: no file has them; culturescope pack new culturall --as-published adds a form to copy "
+        "prompts: no file has them; culturemeter pack new culturall --as-published adds a form to copy "
         "figures 11 and 12 into"
     )
 

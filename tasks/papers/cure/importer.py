@@ -1,5 +1,5 @@
 """Makes a pack of the benchmarks of CURE (Vo and Koyejo 2025) from their authors' files. The paper prints its
-prompts and rubrics and publishes no file of them: `culturescope pack new cure --as-published` writes a form
+prompts and rubrics and publishes no file of them: `culturemeter pack new cure --as-published` writes a form
 to copy them into.
 """
 
@@ -60,7 +60,7 @@ def read(files: Files, pack: Pack) -> None:
             f"shipped samples stay for {', '.join(n for n in LOADERS if n not in data_files)}"
         )
     pack.left_out.append(
-        "prompts and rubrics: no file has them; culturescope pack new cure --as-published adds a form to "
+        "prompts and rubrics: no file has them; culturemeter pack new cure --as-published adds a form to "
         "copy appendices A and B into"
     )
 

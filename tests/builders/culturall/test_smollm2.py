@@ -18,7 +18,7 @@ N = 30
 
 
 def test_build_of_30_excerpts_with_smollm2_explains_every_rejection(
-    culturescope_process: Callable[..., subprocess.CompletedProcess[str]],
+    culturemeter_process: Callable[..., subprocess.CompletedProcess[str]],
     home: Path,
     models_cache: Path,
     tmp_path: Path,
@@ -30,11 +30,11 @@ def test_build_of_30_excerpts_with_smollm2_explains_every_rejection(
     pages.write_text("".join(json.dumps({"text": text, "language": "en"}) + "\n" for text in facts))
     model = "smollm2-135m-vllm"
     short = ("--max-tokens", "256", "--batch", "30", "--no-server")
-    culturescope_process(
+    culturemeter_process(
         "culturall", "build", "--model", model, "--pages", str(pages), "--solvers", model, *short
     )
     queue = tmp_path / "review.csv"
-    culturescope_process("culturall", "release", "--model", model, "--queue", str(queue), *short)
+    culturemeter_process("culturall", "release", "--model", model, "--queue", str(queue), *short)
     warehouse = Warehouse.open(home)
     states = dict(
         warehouse.query("SELECT status, count(*) FROM culturall_draft_state GROUP BY status").rows()

@@ -1,7 +1,7 @@
 """Studies of every kind in a real browser: clicked through, by keyboard, without scripts, in three widths.
 
 Playwright is fetched from PyPI and axe-core from npm if they are missing; without them or without chromium
-these tests are skipped with the reason. CULTURESCOPE_SCREENSHOTS names a folder for screenshots.
+these tests are skipped with the reason. CULTUREMETER_SCREENSHOTS names a folder for screenshots.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Visitor:
         for width in WIDTHS:
             self.page.set_viewport_size({"width": width, "height": 800})
             assert not self.page.evaluate(TOO_WIDE), f"{name} is wider than {width}"
-            if folder := os.environ.get("CULTURESCOPE_SCREENSHOTS"):
+            if folder := os.environ.get("CULTUREMETER_SCREENSHOTS"):
                 self.page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
         for scheme in ("light", "dark"):
             self.page.emulate_media(color_scheme=scheme)

@@ -75,7 +75,7 @@ def drawn(home: Path) -> None:
 def test_pairs_are_drawn_in_both_orders_and_without_model_names(warehouse: Warehouse) -> None:
     new = ("new", "talks", "--study", "conversation-ratings", "--per-item", 2, "--people")
     assert "ask for at least 4 people" in people(*new, 3, code=1)
-    assert "start with: culturescope run explication" in people(*new, 4, code=1)
+    assert "start with: culturemeter run explication" in people(*new, 4, code=1)
     talks(warehouse)
     drawn(warehouse.home)
     folder = read_folder(warehouse.home / "people" / "talks")

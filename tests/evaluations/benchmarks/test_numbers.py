@@ -112,7 +112,7 @@ def _ran(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFacto
     """A home in which a benchmark of each recipe has run on a fake model, by the command line."""
     home, data = copied_home(), tmp_path_factory.mktemp("data")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         write_engine(home, "fake-a")
         for name in ("blend", "camel", "click"):
             getattr(invented, name)(data / name)
@@ -126,7 +126,7 @@ def _ran(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFacto
 
 
 def test_runs_are_on_leaderboard_and_page_and_recomputed(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(ran))
     for name, column in {"blend": "sem_w", "camel": "cbs", "click": "accuracy"}.items():
         board = Warehouse.open().query(f"SELECT {column} FROM leaderboard_{name} WHERE NOT is_null")
         assert board.height == 1
@@ -141,7 +141,7 @@ def test_runs_are_on_leaderboard_and_page_and_recomputed(ran: Path, monkeypatch:
 
 
 def test_changed_data_are_found_by_the_check(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(ran))
     params = json.loads(
         Warehouse.open().query("SELECT params FROM run WHERE evaluation = 'click' LIMIT 1").item()
     )
@@ -154,7 +154,7 @@ def test_changed_data_are_found_by_the_check(ran: Path, monkeypatch: pytest.Monk
 
 
 def test_run_without_data_is_refused_and_not_in_run_all(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(ran))
     assert "blend" in sound()
     assert "blend" not in with_items()
     refused = runner.invoke(app, ["run", "blend", "-m", "fake-a", "--dry-run"])

@@ -53,7 +53,7 @@ def answering(home: Path) -> Iterator[None]:
 
     original = FakeEngine.generate
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         patch.setattr(FakeEngine, "generate", generate)
         load.unload()
         yield

@@ -84,7 +84,7 @@ def counting(home: Path) -> Iterator[Sent]:
         return [longer(written) for written in generate(self, talks, samplings, *more)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         patch.setattr(FakeEngine, "generate", noted)
         load.unload()
         yield sent

@@ -49,7 +49,7 @@ def _warehouse(of: ExplicationStudy, tmp_path_factory: pytest.TempPathFactory) -
     """A warehouse: model "all" lost nothing; "cut" lost half of its conversations and is graded 1 lower."""
     params = of.params.model_dump(mode="json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(tmp_path_factory.mktemp("page")))
+        patch.setenv("CULTUREMETER_HOME", str(tmp_path_factory.mktemp("page")))
         warehouse = Warehouse.open()
         for name in NAMES:
             stage, grades = by_hand.stage_of(of), by_hand.own_grades(of)

@@ -61,7 +61,7 @@ def empty_home(home: Path) -> Iterator[Warehouse]:
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
     (home / "words.vec").write_text(WORDS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         warehouse = Warehouse.open()
         rows = [r | {"materials": [], "image": None} for r in dish_rows(TINY)]
         replace_dish_set(warehouse, "tiny", pl.DataFrame(rows), "a test", {})

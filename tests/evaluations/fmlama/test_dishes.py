@@ -109,10 +109,10 @@ def test_repeated_ingredients_count_once() -> None:
     ("rows", "params", "message"),
     [
         (ENGLISH, {"languages": ["zh"], "aligned": False},
-         r"'shipped' has no dish for zh: .*English only.*culturescope ingest"),
+         r"'shipped' has no dish for zh: .*English only.*culturemeter ingest"),
         (ENGLISH, {"languages": ["en", "zh"]}, "has no dish for en, zh"),  # aligned: for neither
         ([], {"dish_set": "fmalma", "origins": ["Canada"]},
-         r"there is no dish set 'fmalma': .*culturescope ingest"),
+         r"there is no dish set 'fmalma': .*culturemeter ingest"),
         ([row("Q1"), row("Q2", "zh", "Canada")], {"origins": ["Canada"]},
          "has no dish of these origins for en"),
     ],

@@ -19,7 +19,7 @@ def test_run_has_leaderboard_and_page(
     copied_home: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = copied_home()
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
 
     def done(*words: str) -> str:
         result = runner.invoke(app, words, env={"COLUMNS": "100"})

@@ -59,24 +59,24 @@ def test_the_harness_runs_our_engines(tmp_path: Path, monkeypatch: pytest.Monkey
     from lm_eval.api.registry import model_registry
     from lm_eval.tasks import TaskManager
 
-    from culturescope.lm_eval_model import CulturescopeModel
+    from culturemeter.lm_eval_model import CulturemeterModel
 
     assert "hf" in model_registry  # its own models are still found
     (tmp_path / "engines").mkdir()
     (tmp_path / "engines" / "tiny.toml").write_text('kind = "fake"\nmodel = "fake"\n')
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path))
     files = [str(file) for file in write_tasks(tmp_path, ["plain", "written"]).values()]
     own, other = (
         lm_eval.simple_evaluate(
             model, model_args="pretrained=tiny" if isinstance(model, str) else None, tasks=files,
             bootstrap_iters=0, task_manager=TaskManager(include_defaults=False),
         )["results"]
-        for model in ("culturescope", peer())
+        for model in ("culturemeter", peer())
     )  # fmt: skip
     assert own == other
     with pytest.raises(ValueError, match="model_args: unknown argument 'revision'; known: pretrained, dtype"):
-        CulturescopeModel("tiny", revision="main")
-    model = CulturescopeModel("tiny")
+        CulturemeterModel("tiny", revision="main")
+    model = CulturemeterModel("tiny")
     with pytest.raises(EngineError, match="loglikelihood_rolling is not available here"):
         model.loglikelihood_rolling([])
     with pytest.raises(EngineError, match="leave --apply_chat_template out"):

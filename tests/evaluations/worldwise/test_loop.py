@@ -59,7 +59,7 @@ def recording(home: Path) -> Iterator[Sent]:
         return look_up(self, texts, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTUREMETER_HOME", str(home))
         patch.setattr(FakeEngine, "generate", generated)
         patch.setattr(VecVectors, "embed", looked_up)
         load.unload()

@@ -14,7 +14,7 @@ from scrapers.wikidata import endpoint as endpoint_module
 from scrapers.wikidata.endpoint import Endpoint
 from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, Script, reply
 
-AGENT = "culturescope-tests (tests@example.org)"
+AGENT = "culturemeter-tests (tests@example.org)"
 QUERY = "# A comment,\n# to add the words load and clear.\nSELECT ?x {}"
 WDQS_TIMEOUT = b"SPARQL-QUERY: ...\njava.util.concurrent.TimeoutException\n\tat java.base/..."
 

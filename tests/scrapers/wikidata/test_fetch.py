@@ -13,7 +13,7 @@ from scrapers.wikidata import Endpoint, Harvest, Traffic, fetch, join
 from scrapers.wikidata.fetch import values
 from scrapers.wikidata.join import DISH_OUTCOMES, ROW_SCHEMA, language_tags
 
-AGENT = "culturescope-tests (tests@example.org)"
+AGENT = "culturemeter-tests (tests@example.org)"
 FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"
 
 DROPPED = {

@@ -45,7 +45,7 @@ SELECT config_hash, condition, metric, other_evaluation, other_metric, other_sli
 FROM pair
 GROUP BY config_hash, condition, metric, other_evaluation, other_metric, other_slice;
 
-COMMENT ON VIEW meta_explication IS 'Relation of explication to knowledge: correlations over models with the other evaluations'' headline numbers and with external rankings, whatever their configuration. culturescope ranking --explication shows intervals, tests and differences.';
+COMMENT ON VIEW meta_explication IS 'Relation of explication to knowledge: correlations over models with the other evaluations'' headline numbers and with external rankings, whatever their configuration. culturemeter ranking --explication shows intervals, tests and differences.';
 COMMENT ON COLUMN meta_explication.config_hash IS 'Configuration of the explication runs.';
 COMMENT ON COLUMN meta_explication.condition IS 'control or treatment.';
 COMMENT ON COLUMN meta_explication.metric IS 'Number of explication.';

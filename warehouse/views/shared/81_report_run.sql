@@ -14,7 +14,7 @@ COMMENT ON COLUMN report_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN report_run.model IS 'Model.';
 COMMENT ON COLUMN report_run.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN report_run.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN report_run.code_version IS 'Version of Culturescope.';
+COMMENT ON COLUMN report_run.code_version IS 'Version of Culturemeter.';
 COMMENT ON COLUMN report_run.engine IS 'Settings of the model''s engine, as JSON text.';
 COMMENT ON COLUMN report_run.params IS 'Parameters of the run, as JSON text.';
 COMMENT ON COLUMN report_run.boundary_rule IS 'Which tokens of a prompt and its continuation are scored.';

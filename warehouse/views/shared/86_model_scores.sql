@@ -53,7 +53,7 @@ SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.model_has
 FROM ranking AS r
 LEFT JOIN known AS k ON list_contains(string_split(lower(r.names), '|'), k.name);
 
-COMMENT ON VIEW external_ranking IS 'Rankings by external benchmarks, matched to the models run here: the five that Measuring Meta-Cultural Competency quotes in table 5, and those that users imported (culturescope ranking).';
+COMMENT ON VIEW external_ranking IS 'Rankings by external benchmarks, matched to the models run here: the five that Measuring Meta-Cultural Competency quotes in table 5, and those that users imported (culturemeter ranking).';
 COMMENT ON COLUMN external_ranking.benchmark IS 'Benchmark; a user''s ranking replaces a quoted one of the same name.';
 COMMENT ON COLUMN external_ranking.place IS 'Place, from 1: the best.';
 COMMENT ON COLUMN external_ranking.model IS 'Model, as the benchmark names it.';

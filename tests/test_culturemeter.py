@@ -1,4 +1,4 @@
-"""``import culturescope`` from a folder with modules of the same names, without a server."""
+"""``import culturemeter`` from a folder with modules of the same names, without a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conftest import REPOSITORY, environment
 
 NAMESAKES = {"tasks.py": "raise RuntimeError('the wrong tasks')", "flows/__init__.py": "", "warehouse.py": ""}
 RUN = """
-import culturescope as cs
+import culturemeter as cs
 import tasks.metrics.spectral
 small = {"countries": ["BR", "DE", "JP"], "max_items": 6, "half_samples": 20}
 board = cs.run("spectral", ["fake-a", "fake-b"], "smoke", **small)
@@ -50,9 +50,9 @@ def test_run_from_a_folder_with_namesakes_needs_no_server(home: Path, tmp_path: 
 
 
 def test_namesake_imported_before_is_one_error(home: Path, tmp_path: Path) -> None:
-    code = "import warehouse\ntry:\n    import culturescope\nexcept ImportError as error:\n    print(error)"
+    code = "import warehouse\ntry:\n    import culturemeter\nexcept ImportError as error:\n    print(error)"
     done = python(code, home, tmp_path / "mine")
     (line,) = done.stdout.splitlines()
-    assert line.startswith("culturescope has a package 'warehouse', and another of that name is already")
+    assert line.startswith("culturemeter has a package 'warehouse', and another of that name is already")
     assert str(tmp_path / "mine" / "warehouse.py") in line
-    assert "import culturescope before it" in line
+    assert "import culturemeter before it" in line

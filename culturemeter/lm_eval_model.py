@@ -1,6 +1,6 @@
-"""Offers our engines as a model of lm-evaluation-harness, in the command ``culturescope-lm-eval``.
+"""Offers our engines as a model of lm-evaluation-harness, in the command ``culturemeter-lm-eval``.
 
-    culturescope-lm-eval --model culturescope --model_args pretrained=smollm2-135m --tasks ./mine.yaml
+    culturemeter-lm-eval --model culturemeter --model_args pretrained=smollm2-135m --tasks ./mine.yaml
 
 Version 0.4.13 keeps a registry of models and does not search other packages, so the model must be registered
 before the command runs. In Python, importing this module registers it.
@@ -27,8 +27,8 @@ TOKENS = 256
 """Most tokens generated if a task sets no limit."""
 
 
-@register_model("culturescope")
-class CulturescopeModel(LM):  # type: ignore[misc]
+@register_model("culturemeter")
+class CulturemeterModel(LM):  # type: ignore[misc]
     """A model (catalogue name, folder or Hugging Face id) that answers the harness's kinds of requests."""
 
     def __init__(self, pretrained: str, dtype: Any = None, **arguments: Any) -> None:

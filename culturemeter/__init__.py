@@ -1,15 +1,15 @@
-"""Culturescope from Python: functions return polars frames and start no server.
+"""Culturemeter from Python: functions return polars frames and start no server.
 
-    import culturescope as cs
+    import culturemeter as cs
 
-    cs.connect("results", create=True)  # default: $CULTURESCOPE_HOME
+    cs.connect("results", create=True)  # default: $CULTUREMETER_HOME
     cs.run("spectral", models=["smollm2-135m"], profile="smoke")
     cs.leaderboard("spectral")
     cs.compare("smollm2-135m", "gemma3-270m")
     cs.sql("SELECT * FROM model_scores")
 
 Its packages have plain names, such as tasks and flows. They are loaded from this package's folder even if
-others of these names are on the path. After that, `import tasks` imports Culturescope's in this process.
+others of these names are on the path. After that, `import tasks` imports Culturemeter's in this process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["compare", "connect", "leaderboard", "run", "sql"]
 
 _SHELL_OPTIONS = frozenset({"again", "probe", "no_server", "replicas", "ray", "verbose"})
-"""Options of ``culturescope run`` that are not options of an evaluation."""
+"""Options of ``culturemeter run`` that are not options of an evaluation."""
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -42,13 +42,13 @@ def _load_ours() -> None:
             loaded = getattr(sys.modules[name], "__file__", None)
             if loaded is None or Path(loaded).resolve() != file:
                 raise ImportError(
-                    f"culturescope has a package {name!r}, and another of that name is already imported, "
-                    f"from {loaded or 'a folder'}: import culturescope before it, in a new process"
+                    f"culturemeter has a package {name!r}, and another of that name is already imported, "
+                    f"from {loaded or 'a folder'}: import culturemeter before it, in a new process"
                 )
             continue
         spec = spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
         if spec is None or spec.loader is None or not file.exists():
-            raise ImportError(f"culturescope is incomplete: {file} is missing; install it again")
+            raise ImportError(f"culturemeter is incomplete: {file} is missing; install it again")
         module = module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
@@ -61,7 +61,7 @@ def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
     """Open the warehouse of a home folder and return it; all functions here use it afterwards.
 
     Args:
-        home: default $CULTURESCOPE_HOME, else ``.culturescope`` in the checkout or, for an installed package,
+        home: default $CULTUREMETER_HOME, else ``.culturemeter`` in the checkout or, for an installed package,
             in the working directory.
         create: create a missing warehouse, as ``run`` does.
 
@@ -73,7 +73,7 @@ def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
     folder = None if home is None else Path(home).expanduser().resolve()
     opened = Warehouse.open(folder) if create else Warehouse.existing(folder)
     if folder is not None:
-        os.environ["CULTURESCOPE_HOME"] = str(folder)
+        os.environ["CULTUREMETER_HOME"] = str(folder)
     return opened
 
 
@@ -112,7 +112,7 @@ def run(
     if evaluation not in registered():
         raise ValueError(unknown(evaluation))
     if shell := sorted(options.keys() & _SHELL_OPTIONS):
-        raise ValueError(f"{shell[0]} exists on the command line only: culturescope run {evaluation}")
+        raise ValueError(f"{shell[0]} exists on the command line only: culturemeter run {evaluation}")
     configure(connect(create=True).home)  # before Prefect is imported
     from flows.evaluation import evaluate
 
@@ -156,7 +156,7 @@ def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame
     """Return paired differences of every headline of two models, or of one model on two occasions.
 
     Args:
-        which: evaluation, occasion, against, config, against_config, as for ``culturescope compare``.
+        which: evaluation, occasion, against, config, against_config, as for ``culturemeter compare``.
 
     Raises:
         WarehouseError: no two finished runs can be compared; the message lists the finished runs.

@@ -1,6 +1,0 @@
-"""The command line as ``python -m culturescope``, if the command is not on the path."""
-
-from deployments.cli.app import app
-
-if __name__ == "__main__":
-    app(prog_name="culturescope")
