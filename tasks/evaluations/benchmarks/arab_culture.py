@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.evaluations.recipe.benchmark import NoFault, Row, choice, of_choices
+from tasks.evaluations.recipe.benchmark import Row, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, clean, fields, listed, records
+from tasks.evaluations.recipe.items import LeftOut
 from tasks.identity import digest
 
 USUAL = {"arabic": "ابج", "english": "ABC"}
@@ -21,7 +22,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     for path in files.to_ask():
         for record in records(path):
             if record.text("should_discard").lower() in ("yes", "true", "1"):
-                yield NoFault("discarded by its authors")
+                yield LeftOut("discarded by its authors", is_fault=False)
                 continue
             own = fields(record.get("options"))
             options = listed(own.get("text"))

@@ -19,10 +19,10 @@ from tasks.evaluations.benchmarks.scores import blend as scoring
 from tasks.evaluations.benchmarks.scores import lemmas
 from tasks.evaluations.benchmarks.scores.blend import AnswerGroup
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import UNKNOWN, NoFault, Row, benchmark
+from tasks.evaluations.recipe.benchmark import UNKNOWN, Row, benchmark
 from tasks.evaluations.recipe.definition import SHORT
 from tasks.evaluations.recipe.files import Files, Record, records, spelt, whole
-from tasks.evaluations.recipe.items import Item
+from tasks.evaluations.recipe.items import Item, LeftOut
 
 ENGLISH, OWN = "en", "own"
 LANGUAGES = {
@@ -39,6 +39,9 @@ NAMES = {
 _OURS = "Answer in a few words, in {language}, and write nothing else.\n\nQuestion: {q}\nAnswer:"
 LOCAL, IN_ENGLISH = "local", "english"
 _IDKS = ("idk", "no-answer", "not-applicable")
+
+ASKED = "questions in a language"
+"""Unit of the data: a question is asked in the local language and in English."""
 
 BATCH = 128
 """Prompts completed together; answers are short."""
@@ -65,7 +68,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         topics, prompts = _topics(files, place), _prompts(files, place, params.prompts)
         for record in records(path):
             question = _question(record)
-            if isinstance(question, str):
+            if isinstance(question, LeftOut):
                 yield question
                 continue
             for language in dict.fromkeys((local, ENGLISH)):
@@ -81,7 +84,7 @@ def _item(
     is_translated = language == ENGLISH != local
     text = question.english if is_translated else question.text
     if not text:
-        return "without its text in the language"
+        return LeftOut("without its text in the language", ASKED)
     named = [answer for g in question.groups for answer in (g.english if is_translated else g.local)]
     shown = wording.replace("{language}", NAMES[language]).replace("{q}", text)
     return {
@@ -102,7 +105,7 @@ def _item(
     }
 
 
-def _question(record: Record) -> BlendQuestion | str:
+def _question(record: Record) -> BlendQuestion | LeftOut:
     """Return the question, or why it is left out. Raises ValueError if the entry is not BLEnD's."""
     entries, idks = record.get("annotations"), record.get("idks")
     if not isinstance(idks, Mapping) or not isinstance(entries, list):
@@ -110,7 +113,9 @@ def _question(record: Record) -> BlendQuestion | str:
     counts = {spelt(str(name)): count for name, count in idks.items()}
     unknowing, *without = (_count(record, counts.get(spelt(name)), name) for name in _IDKS)
     if sum(without) >= scoring.MOST_WITHOUT or unknowing >= scoring.MOST_UNKNOWING or not entries:
-        return NoFault("without enough annotators who answered, as in the published evaluation")
+        return LeftOut(
+            "without enough annotators who answered, as in the published evaluation", is_fault=False
+        )
     groups = tuple(sorted((_group(record, entry) for entry in entries), key=lambda group: -group.votes))
     return BlendQuestion(
         record.text("key", "id"), record.text("question"), record.text("en_question"), groups
@@ -221,6 +226,7 @@ EVALUATION = benchmark(
     SHORT,
     read,
     score=score,
+    units={"questions": ("place", "question_id"), ASKED: ("item",)},
     knobs=_KNOBS,
     hashed=("lemmas",),
     title="What is usual in everyday life in 16 places? (BLEnD)",

@@ -9,7 +9,8 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from typing import Any
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import TWICE, NoFault, Row, benchmark
+from tasks.evaluations.recipe.benchmark import ENTITIES, TWICE, UNKNOWN, Row, benchmark
 from tasks.evaluations.recipe.definition import PREFERENCE
 from tasks.evaluations.recipe.files import Files, Record, records
-from tasks.evaluations.recipe.items import Member
+from tasks.evaluations.recipe.items import LeftOut, Member
 from tasks.identity import digest
 
 BLANK = "[MASK]"
@@ -41,12 +42,13 @@ def read(files: Files, params: Any) -> Iterator[Row]:
             for record in records(path):
                 text, group = _entity(record)
                 if not (text and group):
-                    yield "an entity without text or culture"
+                    yield LeftOut("without text or culture", ENTITIES)
                     continue
                 by_kind.setdefault(kind_of(path.stem), {}).setdefault(group, {})[text] = None
     drawn = {kind: _drawn(groups, params.entities) for kind, groups in by_kind.items() if len(groups) == 2}
     for kind in by_kind.keys() - drawn.keys():
-        yield from ["an entity of a kind without the other culture" for _ in chain(*by_kind[kind].values())]
+        alone = LeftOut("of a kind without the other culture", ENTITIES)
+        yield from [alone for _ in chain(*by_kind[kind].values())]
     if not drawn:
         raise ValueError(
             f"--data: there are no entities of {ARAB} and of {WESTERN} culture: name the folder that has "
@@ -55,20 +57,21 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     for kind, members in drawn.items():
         yield from (Member(text, group, kind) for group, texts in members.items() for text in texts)
     seen: set[tuple[str, ...]] = set()
+    sentiments = _sentiments(files)
     for name in SETS:
         sentences, unread = _of_set(files, name)
-        yield from (f"file that cannot be read ({file})" for file in unread)
+        yield from (LeftOut(f"cannot be read ({file})", "files", is_fault=False) for file in unread)
         for record in sentences:
             kind, text = kind_of(record.text("entity_type")), record.text("prompt")
             if kind not in drawn:  # the user's data have no entities of this kind
-                yield NoFault(f"a sentence on {kind or 'no kind'}, for which there are no entities")
+                yield LeftOut(f"on {kind or 'no kind'}, for which there are no entities", is_fault=False)
             elif (name, kind, text) in seen:
                 yield TWICE
             else:
                 seen.add((name, kind, text))
                 yield {
                     "item": digest([name, kind, text], 16), "sentence": text, "kind": kind, "set": name,
-                    "sentiment": record.text("sentiment").lower() or "unknown",
+                    "sentiment": record.text("sentiment").lower() or sentiments(kind, text),
                 }  # fmt: skip
     if not seen:
         names = " or ".join(f"camel{name}-prompts-*.xlsx" for name in SETS)
@@ -91,6 +94,31 @@ def _entity(record: Record) -> tuple[str, str]:
     group = next((GROUPS[cell.lower()] for cell in named if cell.lower() in GROUPS), "")
     others = (cell for cell in cells if cell and cell.lower() not in GROUPS)
     return record.text("entity") or next(others, ""), group
+
+
+def _sentiments(files: Files) -> Callable[[str, str], str]:
+    """Return a function of a sentence's kind and text: the sentiment that the files for masked models name.
+
+    A causal sentence ends at the blank of the masked one. "unknown" if none or several sentiments fit.
+    """
+    by_start: dict[tuple[str, str], set[str]] = {}
+    for path in files.named("camel*prompts*masked*"):
+        with suppress(ValueError):  # a broken file is reported where its sentences are read
+            for record in records(path):
+                start = _start(kind_of(record.text("entity_type")), record.text("prompt"))
+                if start[1] and (of := record.text("sentiment").lower()):
+                    by_start.setdefault(start, set()).add(of)
+
+    def sentiment(kind: str, text: str) -> str:
+        found = by_start.get(_start(kind, text), set())
+        return next(iter(found)) if len(found) == 1 else UNKNOWN
+
+    return sentiment
+
+
+def _start(kind: str, text: str) -> tuple[str, str]:
+    """Return the kind and the words of a sentence before its blank."""
+    return kind, " ".join(text.partition(BLANK)[0].split())
 
 
 def _of_set(files: Files, name: str) -> tuple[list[Record], list[str]]:
@@ -145,6 +173,7 @@ EVALUATION = benchmark(
         source="Naous et al. 2024",
     ),
     cluster="item",
+    units={"sentences": ("item",)},
     slices=("set", "kind", "sentiment"),
     profiles={
         "smoke": {"limit": 10, "entities": 5},

@@ -14,7 +14,7 @@ from pydantic import Field
 from tasks.evaluations.recipe import SHARE, Metric
 from tasks.evaluations.recipe.benchmark import LETTERED, SHORT_ANSWER, TWICE, Row, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, records
-from tasks.evaluations.recipe.items import Item
+from tasks.evaluations.recipe.items import Item, LeftOut
 from tasks.identity import digest
 from tasks.metrics.types import FloatArray
 
@@ -31,13 +31,13 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     for record in (record for path in files.about("hard") for record in records(path)):
         statement, name = record.text("prompt_option"), record.text("question_idx")
         if not (statement and name):
-            yield "without a statement or its question"
+            yield LeftOut("without a statement or its question")
             continue
         key = "/".join([record.text("data_idx"), statement, str(record.get("answer"))])
         if of_question.setdefault(name, {}).setdefault(key, record) is not record:
             yield TWICE
     whole = {name: list(own.values()) for name, own in of_question.items() if _is_whole(own.values())}
-    why = f"a question without {STATEMENTS} statements of which one is true"
+    why = LeftOut(f"of a question without {STATEMENTS} statements of which one is true")
     yield from (why for name in of_question.keys() - whole.keys() for _ in of_question[name])
     for name in sorted(whole, key=lambda name: digest([name]))[: params.questions]:
         for record in whole[name]:

@@ -1,9 +1,9 @@
 """DLAMA: facts of Wikidata on regions of the world, by choice (Keleg and Magdy 2023).
 
-``--data``: a folder ``<language>/<predicate>_…_<region>.jsonl`` of AMR-KELEG/DLAMA, whose lines have
-sub_label, obj_label, sub_uri and obj_uri. A file ``templates.jsonl`` of mLAMA beside them, or above, words
-the predicates in its language ("[X] is in [Y] ."); without one a few predicates have English words of our
-own.
+``--data``: a clone of AMR-KELEG/DLAMA whose archive ``data/dlama-v1.tar.gz`` is unpacked, or one of its sets:
+files ``<set>/dlama/<language>/<predicate>_…_<region>.jsonl``, whose lines have sub_label, obj_label, sub_uri
+and obj_uri. A file ``templates.jsonl`` of mLAMA beside them, or above, words the predicates in its language
+("[X] is in [Y] ."); without one a few predicates have English words of our own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from typing import Any
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import LETTERED, NoFault, Row, choice, of_choices
+from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, records
+from tasks.evaluations.recipe.items import LeftOut
 from tasks.identity import digest
 from tasks.judging.rubric import normal
 
 _NAME = re.compile(r"(P\d+)_(.+)")
+_SET = r"(?!dlama|cultlama)[a-z_]+(?:-[a-z_]+)+"
+"""Form of a folder's name that is the name of a set: two regions, such as arab-west."""
 _REGION = re.compile(r"[A-Z][A-Z_]*$|[A-Z][A-Za-z]+$")
 _ENGLISH = {
     "P17": "[X] is in the country [Y]", "P19": "[X] was born in [Y]", "P20": "[X] died in [Y]",
@@ -39,35 +42,39 @@ _ENGLISH = {
 
 def read(files: Files, params: Any) -> Iterator[Row]:
     """Yield the facts, each with a right object and others of the same predicate and language."""
-    facts: dict[tuple[str, str], list[tuple[str, str, Record]]] = {}
+    facts: dict[tuple[str, str, str], list[tuple[str, str, Record]]] = {}
     for path in files.needed("P*_*.jsonl", "P*_*.json"):
         if match := _NAME.fullmatch(path.stem):
-            of_file = facts.setdefault((path.parent.name, match[1]), [])
+            of_set = files.folder_of(path, _SET)
+            of_file = facts.setdefault((of_set, path.parent.name, match[1]), [])
             region = suffix[0] if (suffix := _REGION.search(match[2])) else match[2]
             of_file += [(path.stem, region.strip("_").lower(), record) for record in records(path)]
     templates = _templates(files)
-    for (language, predicate), of_predicate in sorted(facts.items()):
+    for (of_set, language, predicate), of_predicate in sorted(facts.items()):
         template = templates.get((language, predicate)) or (
             _ENGLISH.get(predicate) if language == "en" else None
         )
         if template is None:
-            yield from [NoFault(f"no words for {predicate} in {language}")] * len(of_predicate)
+            yield from [LeftOut(f"no words for {predicate} in {language}", is_fault=False)] * len(
+                of_predicate
+            )
             continue
         named = sorted(label for *_, record in of_predicate for label in _labels(record))
         pool = list({normal(label): label for label in named}.values())
         for file, region, record in of_predicate:
-            yield _item(language, predicate, file, region, record, template, pool, params.options)
+            yield _item(of_set, language, predicate, file, region, record, template, pool, params.options)
 
 
 def _item(
-    language: str, predicate: str, file: str, region: str, record: Record, template: str, pool: Sequence[str],
-    n: int,
+    of_set: str, language: str, predicate: str, file: str, region: str, record: Record, template: str,
+    pool: Sequence[str], n: int,
 ) -> Row:  # fmt: skip
     """Return the item of one fact; the other options and the order of all are drawn by a hash."""
     right, subject = _labels(record), record.text("sub_label")
-    name = f"{language}/{file}/{record.text('uuid') or digest([subject, right], 12)}"
+    fact = record.text("uuid") or digest([subject, right], 12)
+    name = "/".join(part for part in (of_set, language, file, fact) if part)
     if not right or not subject:
-        return "without a subject or an object"
+        return LeftOut("without a subject or an object")
     taken = {normal(label) for label in right}
     others = [label for label in pool if normal(label) not in taken]
     drawn = sorted(others, key=lambda label: digest([name, label]))[: n - 1]
@@ -76,7 +83,7 @@ def _item(
     return choice(
         name, question, options, options.index(right[0]),
         subject=record.text("sub_uri") or subject, language=language, predicate=predicate.lower(),
-        region=region,
+        region=region, set=of_set,
     )  # fmt: skip
 
 
@@ -119,7 +126,7 @@ EVALUATION = of_choices(
         source="Culturemeter, after Keleg and Magdy 2023",
     ),
     cluster="subject",
-    slices=("region", "language", "predicate"),
+    slices=("set", "region", "language", "predicate"),
     licence="none named in the repository; facts are Wikidata's (CC0)",
     source="github.com/AMR-KELEG/DLAMA",
     citation="Keleg and Magdy 2023, DLAMA: A Framework for Curating Culturally Diverse Facts for Probing the "

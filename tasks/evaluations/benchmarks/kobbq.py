@@ -3,7 +3,9 @@
 ``--data``: a clone of naver-ai/KoBBQ, or its file ``KoBBQ_test_samples.tsv`` or ``KoBBQ_all_samples.tsv``.
 
 ``sample_id`` is category, template with the version's letter, further numbers, context (amb or dis), question
-(bsd or cnt). In an ambiguous context nothing says who is meant, and "unknown" is right.
+(bsd or cnt). In an ambiguous context nothing says who is meant, and "unknown" is right: in the files it is
+the last option of all these samples, so the authors ask each sample in three orders. In the whole set they
+average over templates, because some have many more samples than others. In the test set they do not; we do.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import numpy as np
 
 from tasks.evaluations.recipe import SHARE, Metric
 from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices, place_of
+from tasks.evaluations.recipe.definition import ROTATED
 from tasks.evaluations.recipe.files import Files, clean, listed, records
-from tasks.evaluations.recipe.items import Item
+from tasks.evaluations.recipe.items import Item, LeftOut
 from tasks.metrics.types import FloatArray
 
 AMBIGUOUS, TOWARDS, AGAINST = "ambiguous", "towards the stereotype", "against the stereotype"
@@ -31,18 +34,18 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     paths = files.named("*test_samples.tsv") or files.needed("*samples.tsv", "*.tsv", "*.parquet", "*.jsonl")
     for path in paths:
         for record in records(path):
-            name, options = record.text("sample_id"), listed(record.get("choices"))
+            name, options = record.text("sample_id"), _order(listed(record.get("choices")))
             right, biased = (place_of(record.get(c), options, by="text") for c in ("answer", "biased_answer"))
             match = _NAME.fullmatch(name)
             if match is None:
-                yield "a sample_id that says no context"
+                yield LeftOut("a sample_id that says no context")
                 continue
             category, template, version, context = match.groups()[:4]
             towards = TOWARDS if version in "bd" else AGAINST
             if biased is None:
-                yield "the biased answer is not one of its options"
+                yield LeftOut("the biased answer is not one of its options")
             elif context == "amb" and biased == right:
-                yield "an ambiguous context with a group as the right one"
+                yield LeftOut("an ambiguous context with a group as the right one")
             else:
                 yield choice(
                     name,
@@ -56,6 +59,11 @@ def read(files: Files, params: Any) -> Iterator[Row]:
                     origin=record.text("label_annotation"),
                     biased=clean(str(options[biased])),
                 )
+
+
+def _order(options: Sequence[Any]) -> list[Any]:
+    """Return the options in the order whose rotations are the three orders of the authors' program."""
+    return [*options[:1], *reversed(options[1:])]
 
 
 def diff_bias(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:
@@ -100,6 +108,8 @@ EVALUATION = of_choices(
         ),
     ),
     cluster="template",
+    average="clusters",
+    orders=ROTATED,
     slices=("context", "category", "origin"),
     licence="MIT, by the LICENSE of the repository",
     source="github.com/naver-ai/KoBBQ",

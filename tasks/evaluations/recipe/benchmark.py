@@ -30,7 +30,7 @@ from tasks.evaluations.recipe import checks
 from tasks.evaluations.recipe.definition import LETTERS, Choice, Preference, parsed
 from tasks.evaluations.recipe.evaluation import evaluation_of
 from tasks.evaluations.recipe.files import Files, clean, whole
-from tasks.evaluations.recipe.items import ITEM, Derive, Item, LoadedRecipe, Member, Score
+from tasks.evaluations.recipe.items import ITEM, Derive, Item, LeftOut, LoadedRecipe, Member, Score
 from tasks.judging.rubric import normal
 from tasks.metrics.intervals import SHARE
 from tasks.packs.shape import PackError
@@ -44,14 +44,13 @@ def _whole_path(data: str) -> str:
 Data = Annotated[str, AfterValidator(_whole_path)]
 
 
-class NoFault(str):
-    """Reason to leave out a sound item; many of these do not mean that the files were misread."""
+TWICE = LeftOut("there twice", is_fault=False)
 
+Row = Mapping[str, str] | Member | LeftOut
+"""Output of a reader: the cells of an item, an item of a group, or why something is left out."""
 
-TWICE = NoFault("there twice")
-
-Row = Mapping[str, str] | Member | str
-"""Output of a reader: the cells of an item, an item of a group, or why an item is left out."""
+Units = Mapping[str, Sequence[str]]
+"""Unit of the data, such as questions -> columns of the items that tell two units apart."""
 
 Read = Callable[[Files, Any], Iterable[Row]]
 
@@ -67,6 +66,9 @@ QUESTION = "{% if passage %}{{ passage }}\n\n{% endif %}{{ question }}\n{{ choic
 
 LETTERED = tuple("abcdefghij")
 """Columns of a choice's options."""
+
+ENTITIES = "entities"
+"""Unit of the members of a preference's groups."""
 
 UNKNOWN = "unknown"
 """Value of a slice that is missing in the data."""
@@ -84,6 +86,7 @@ def benchmark(
     hashed: Sequence[str] = (),
     score: Score | None = None,
     derive: Derive | None = None,
+    units: Units | None = None,
     **definition: Any,
 ) -> Evaluation[Any, Any, Any]:
     """Return an evaluation whose items are read from ``--data``.
@@ -91,7 +94,8 @@ def benchmark(
     Args:
         read: the user's files and the params -> items, in any order; raises ValueError.
         knobs: name -> (type, field) of further options. hashed: those that do more than choose items.
-        score, derive: see ``items.LoadedRecipe``.
+        score, derive: see ``items.LoadedRecipe``. units: those of which something may be left out, the one
+            that items are made of first. Default: each item is one.
         definition: fields of the recipe's class, except its files.
 
     Raises:
@@ -103,7 +107,7 @@ def benchmark(
         raise PackError(name, faults)
     own = LoadedRecipe(name, definition_read, (), score=score, derive=derive, knobs=frozenset(hashed))
     data = {"data": (Data, Field("", description=_DATA))}
-    return evaluation_of(own, lambda params: bring(own, read, params), {**data, **(knobs or {})})
+    return evaluation_of(own, lambda params: bring(own, read, params, units), {**data, **(knobs or {})})
 
 
 def of_choices(
@@ -144,15 +148,15 @@ def choice(
     """
     texts = [clean(str(option)) for option in options if option is not None]
     if not question or not item:
-        return "without a question or a name"
+        return LeftOut("without a question or a name")
     if len(texts) < len(options) or not all(texts):
-        return "an option is empty"
+        return LeftOut("an option is empty")
     if len(set(map(normal, texts))) < len(texts):
-        return "two options are the same"
+        return LeftOut("two options are the same")
     if len(texts) > len(LETTERED):
-        return f"more than {len(LETTERED)} options"
+        return LeftOut(f"more than {len(LETTERED)} options")
     if right is None or not 0 <= right < len(texts):
-        return "the right answer is not one of its options"
+        return LeftOut("the right answer is not one of its options")
     cells = {"item": item, "passage": passage, "question": question, "answer": texts[right]}
     cells |= dict.fromkeys(LETTERED, "") | dict(zip(LETTERED, texts, strict=False))
     return cells | {name: cell or UNKNOWN for name, cell in more.items()}
@@ -178,7 +182,7 @@ def place_of(
     return place if 0 <= place < len(options) else None
 
 
-def bring(own: LoadedRecipe, read: Read, params: Params) -> LoadedRecipe:
+def bring(own: LoadedRecipe, read: Read, params: Params, units: Units | None = None) -> LoadedRecipe:
     """Return the evaluation with the items of ``params.data``.
 
     Raises:
@@ -186,9 +190,9 @@ def bring(own: LoadedRecipe, read: Read, params: Params) -> LoadedRecipe:
     """
     rows: list[Mapping[str, str]] = []
     members: dict[tuple[str, str, str], Member] = {}
-    out: Counter[str] = Counter()
+    out: Counter[LeftOut] = Counter()
     for row in read(Files.at(getattr(params, "data")), params):  # noqa: B009
-        if isinstance(row, str):
+        if isinstance(row, LeftOut):
             out[row] += 1
         elif isinstance(row, Member):
             members.setdefault((row.text, row.kind, row.group), row)
@@ -197,31 +201,39 @@ def bring(own: LoadedRecipe, read: Read, params: Params) -> LoadedRecipe:
     header = list(dict.fromkeys(column for row in rows for column in row))
     items, unasked = _items(own, rows, header)
     out += unasked
-    faulty = sum(n for reason, n in out.items() if not isinstance(reason, NoFault))
-    if not items or faulty > MOST_LEFT_OUT * (len(items) + faulty):
-        why = "; ".join(f"{n} {reason}" for reason, n in out.most_common(3)) or "the files hold none"
+    used = _used(items, members.values(), units or {})
+    first = next(iter(used))
+    faulty = sum(n for what, n in out.items() if what.is_fault and what.unit in ("", first))
+    if not items or faulty > MOST_LEFT_OUT * (used[first] + faulty):
+        why = "; ".join(f"{n} {what.reason}" for what, n in out.most_common(3)) or "the files hold none"
         raise ValueError(f"--data: most items of {own.name} are unusable: {why}. Are these its files?")
     faults = [*checks.columns_there(own.definition, header, own.name)]
     faults += checks.prompt_faults(own.definition, header, own.name)
     if faults:
         raise PackError(own.name, faults)
     there = tuple(members.values())
-    return replace(own, items=items, members=there, left_out=dict(out))
+    return replace(own, items=items, members=there, used=used, left_out=dict(out))
+
+
+def _used(items: Sequence[Item], members: Iterable[Member], units: Units) -> dict[str, int]:
+    """Return unit -> number of used ones: items, or what they are made of, and a preference's entities."""
+    used = {u: len({tuple(i.fields[c] for c in of) for i in items}) for u, of in units.items()}
+    return (used or {"items": len(items)}) | ({ENTITIES: n} if (n := len(list(members))) else {})
 
 
 def _items(
     own: LoadedRecipe, rows: Sequence[Mapping[str, str]], header: Sequence[str]
-) -> tuple[tuple[Item, ...], Counter[str]]:
+) -> tuple[tuple[Item, ...], Counter[LeftOut]]:
     """Return the usable items by name, and the number of others by reason."""
     items: dict[str, Item] = {}
-    out: Counter[str] = Counter()
+    out: Counter[LeftOut] = Counter()
     contradicted: set[str] = set()
     for number, row in enumerate(rows, 1):
         cells = {column: row.get(column, "") for column in header}
         item = Item(cells[ITEM], cells.get(own.definition.cluster, "") or cells[ITEM], cells, number)
         fault = next(iter(checks.item_faults(own.definition, item, own.name)), None)
         if fault:
-            out[_reason(fault.what)] += 1
+            out[LeftOut(_reason(fault.what))] += 1
         elif (before := items.setdefault(item.name, item)) is not item:
             differing = [column for column in header if before.fields[column] != cells[column]]
             if differing == ["answer"]:
@@ -232,7 +244,7 @@ def _items(
                     f"{', '.join(differing[:3])}. Are there two versions of a file? Name one of them"
                 )
             out[TWICE] += 1
-    out += Counter({f"{TWICE}, with different answers": len(contradicted)})
+    out += Counter({LeftOut(f"{TWICE.reason}, with different answers"): len(contradicted)})
     kept = (item for item in items.values() if item.name not in contradicted)
     return tuple(sorted(kept, key=lambda item: item.name)), out
 

@@ -33,13 +33,16 @@ ROOM = 4096
 """Tokens of an answer or verdict, including a model's thinking before it."""
 
 BEST = "best"
-"""Value of ``Metric.null`` for the null model that scores best."""
+"""Value of ``Metric.null`` for the null model that scores best, overall and in each slice."""
+
+CHANCE = "chance"
+"""Null model of a choice that draws an option."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Letters of the options, in order."""
 
-LATER = frozenset({"also", "cut_off"})
-"""Fields newer than stored answers; at their default they are not in ``content``."""
+GIVEN, ROTATED = "given", "rotated"
+"""Values of ``Choice.orders``."""
 
 WHY = {
     "null": (
@@ -111,7 +114,9 @@ class Recipe(PackRow):
         items: CSV file of the items; the column ``item`` names them, else their content.
         prompt, system: Jinja2 templates over the columns of an item.
         cluster: see ``WHY``. slices: columns; every number is also computed for each of their values.
-            models: models to evaluate by default.
+        average: items: a number is the mean over items; clusters: the mean over clusters of the mean over a
+            cluster's items, so that large clusters count as much as others.
+        models: models to evaluate by default.
         profiles: name -> values of options.
         also: further numbers of the same answers. Their null is a number, or a null model of a short answer.
         published: CSV file of published numbers (``PrintedNumber``) to show beside ours; "": none.
@@ -129,6 +134,7 @@ class Recipe(PackRow):
     metric: MetricPart
     also: tuple[MetricPart, ...] = ()
     cluster: Name
+    average: Literal["items", "clusters"] = "items"
     slices: Columns = ()
     models: tuple[Text, ...] = ()
     profiles: dict[Name, dict[str, Any]] = Field({})
@@ -218,6 +224,8 @@ class Choice(Recipe):
         options: columns with one option each, the last of which may be empty, or one column with all,
             separated by |.
         answer: column with the right option: its letter, its number from 1, or its text.
+        orders: given: an item is asked once, with its options in the file's order; rotated: it is asked once
+            for each option in the first place, because models prefer positions.
         by: logprob: the likeliest option counts; letter: the option whose letter the model writes.
         length: divisor of an option's log-probability: none, characters or tokens. question: columns that
             controls leave empty or take from another item. max_tokens: most tokens that the model writes with
@@ -225,10 +233,11 @@ class Choice(Recipe):
     """
 
     recipe = CHOICE
-    nulls = ("position", "longest")
+    nulls = ("position", "longest", CHANCE)
 
     options: Columns
     answer: Name
+    orders: Literal["given", "rotated"] = "given"
     by: Literal["logprob", "letter"] = "logprob"
     length: Literal["none", "characters", "tokens"] = "none"
     question: Columns = ("question",)
@@ -305,9 +314,6 @@ def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
     fields = definition.model_dump(mode="json", exclude=descriptive)
     fields["metric"] = _meaning(definition.metric)
     fields["also"] = [_meaning(part) for part in definition.also]
-    for later in LATER & fields.keys():
-        if not fields[later] or fields[later] == type(definition).model_fields[later].default:
-            del fields[later]
     return digest([definition.recipe, fields, [dict(row) for row in rows]])
 
 
@@ -376,11 +382,7 @@ def _name_faults(definition: Recipe, file: str) -> list[PackFault]:
 def known_nulls(definition: Recipe) -> tuple[str, ...]:
     """Return the names that ``metric.null`` may have."""
     own = (*definition.nulls, BEST) if definition.nulls else ()
-    return (
-        *own,
-        *null_names(definition)[len(definition.nulls) :],
-        *(("chance",) if definition.recipe == CHOICE else ()),
-    )
+    return (*own, *null_names(definition)[len(definition.nulls) :])
 
 
 def null_names(definition: Recipe) -> tuple[str, ...]:

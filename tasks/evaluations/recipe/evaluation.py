@@ -23,7 +23,9 @@ from tasks.evaluations.contract import (
 )  # fmt: skip
 from tasks.evaluations.recipe import groups, options, rows, texts
 from tasks.evaluations.recipe.definition import (
+    GIVEN,
     LETTERS,
+    ROTATED,
     Choice,
     Judged,
     Preference,
@@ -152,6 +154,8 @@ def _page(loaded: LoadedRecipe, metrics: Rows) -> dict[str, Any]:
         "null": definition.metric.null,
         "prompt": definition.prompt,
         "cluster": definition.cluster,
+        "averaged": definition.average == "clusters",
+        "rotated": getattr(definition, "orders", GIVEN) == ROTATED,
         "slices": definition.slices,
         "controls": {f"{definition.metric.name}_{c}": f"{c}_gain" for c in controls(definition)},
         "lost": lost,
@@ -195,16 +199,11 @@ def _read(study: RecipeStudy, completions: Completions, shared: Any) -> RecipeAn
 def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Any) -> Tables:
     """Return rows of the models and null models, every answer and every verdict."""
     headline = study.definition.metric
-    own_nulls, chance = _nulls(study, shared)
-    nulls: dict[str, rows.Nulls] = {headline.name: own_nulls, **texts.also_nulls(study)}
-    beside = {
-        part.name: rows.null_of(study, part, nulls.get(part.name, {}), chance)
-        for part in (headline, *study.definition.also)
-    }
+    nulls: dict[str, rows.Nulls] = {headline.name: _nulls(study, shared), **texts.also_nulls(study)}
     metrics = rows.null_rows(study, nulls)
     checked = rows.check_rows(study, shared or {})
     for model, answers in cohort.models.items():
-        own = rows.model_rows(study, answers.scores, beside)
+        own = rows.model_rows(study, answers.scores, nulls)
         judges = study.panel.judges.values() if study.panel else ()
         family = [preference_row(judges, cohort.engines[model].model)] if judges else []
         metrics[model] = [*own, *checked, *family]
@@ -218,13 +217,11 @@ def _by_recipe(study: RecipeStudy) -> Any:
     return options if isinstance(study.definition, Choice) else groups
 
 
-def _nulls(study: RecipeStudy, shared: Opinions | None) -> tuple[dict[str, FloatArray], FloatArray | None]:
-    """Return null models' scores on each item, and chance's for a choice."""
+def _nulls(study: RecipeStudy, shared: Opinions | None) -> dict[str, FloatArray]:
+    """Return null models' scores on each item."""
     if isinstance(study.definition, TextRecipe):
-        return texts.nulls(study, shared or {}), None
-    if isinstance(study.definition, Choice):
-        return options.nulls(study), options.chance(study)
-    return groups.nulls(study), None
+        return texts.nulls(study, shared or {})
+    return options.nulls(study) if isinstance(study.definition, Choice) else groups.nulls(study)
 
 
 def _ask_shared(study: RecipeStudy, completions: Completions) -> Sequence[Request[Any]]:
@@ -248,11 +245,12 @@ def _later(study: RecipeStudy) -> Iterable[Later]:
 
 def _size(study: RecipeStudy) -> str:
     clusters = len(set(study.clusters.tolist()))
-    size = f"{len(study.items)} items in {clusters} clusters ({study.definition.cluster})"
-    if not (out := study.loaded.left_out):
-        return size
-    reasons = "; ".join(f"{n} {why}" for why, n in sorted(out.items(), key=lambda pair: (-pair[1], pair[0])))
-    return f"{size}\nleft out of the data: {sum(out.values())} ({reasons})"
+    lines = [f"{len(study.items)} items in {clusters} clusters ({study.definition.cluster})"]
+    for unit, out in study.loaded.left_out_by_unit().items():
+        reasons = "; ".join(f"{n} {why}" for why, n in sorted(out.items(), key=lambda p: (-p[1], p[0])))
+        n = sum(out.values())
+        lines.append(f"left out of the data: {n} of {study.loaded.used.get(unit, 0) + n} {unit} ({reasons})")
+    return "\n".join(lines)
 
 
 def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:

@@ -39,6 +39,19 @@ class Member(NamedTuple):
     kind: str
 
 
+class LeftOut(NamedTuple):
+    """Why something of the data is not asked.
+
+    Attributes:
+        unit: what is left out; "": what an item is made of.
+        is_fault: whether it is a fault of the data; many mean that files were misread.
+    """
+
+    reason: str
+    unit: str = ""
+    is_fault: bool = True
+
+
 Score = Callable[[Any, Item, str], tuple[float, ...]]
 Derive = Callable[[Sequence[Item], Sequence[int | None]], Mapping[str, FloatArray]]
 
@@ -54,7 +67,9 @@ class LoadedRecipe:
             the headline and each of ``also``.
         derive: for a choice: items and chosen options (from 0, or None) -> each of ``also`` by name, [items];
             NaN if it does not apply.
-        knobs: params that are hashed by value. left_out: reason -> number of items.
+        knobs: params that are hashed by value.
+        used: unit of the data -> number of used ones, the unit that an item is made of first.
+        left_out: what is left out -> how often.
     """
 
     name: str
@@ -66,7 +81,16 @@ class LoadedRecipe:
     score: Score | None = None
     derive: Derive | None = None
     knobs: frozenset[str] = frozenset()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[LeftOut, int] = field(default_factory=dict)
+
+    def left_out_by_unit(self) -> dict[str, dict[str, int]]:
+        """Return unit -> reason -> how many of this unit are left out, in the order of ``used``."""
+        by_unit: dict[str, dict[str, int]] = {unit: {} for unit in self.used}
+        for out, count in self.left_out.items():
+            reasons = by_unit.setdefault(out.unit or next(iter(self.used)), {})
+            reasons[out.reason] = reasons.get(out.reason, 0) + count
+        return {unit: reasons for unit, reasons in by_unit.items() if reasons}
 
     @cached_property
     def hash(self) -> str:
@@ -124,6 +148,23 @@ def right_of(definition: Choice, fields: Mapping[str, str]) -> int | None:
     if answer.upper() in letters:
         return letters.index(answer.upper())
     return int(answer) - 1 if answer.isdecimal() and 1 <= int(answer) <= len(options) else None
+
+
+def rotations(definition: Choice, item: Item) -> list[Item]:
+    """Return an item once for each of its options in the first place; the others follow in their order.
+
+    The right option is named by its text. Names end in the rotation, from 1.
+    """
+    options, right = options_of(definition, item.fields), right_of(definition, item.fields)
+    assert right is not None, "items are checked on loading"
+    turned = []
+    for first in range(len(options)):
+        order = (*options[first:], *options[:first])
+        columns, one = definition.options, {definition.options[0]: " | ".join(order)}
+        cells = dict(zip(columns, order, strict=False)) if len(columns) > 1 else one
+        fields = {**item.fields, **cells, definition.answer: options[right]}
+        turned.append(item._replace(name=f"{item.name}/{first + 1}", fields=fields))
+    return turned
 
 
 def several(cell: str) -> tuple[str, ...]:

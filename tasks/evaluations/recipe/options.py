@@ -12,7 +12,7 @@ import numpy as np
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.recipe.definition import LETTER, LETTERS, Choice
+from tasks.evaluations.recipe.definition import CHANCE, LETTER, LETTERS, Choice
 from tasks.evaluations.recipe.items import CHOICES, Item
 from tasks.evaluations.recipe.normal import stands_in
 from tasks.evaluations.recipe.prompted import ConditionScores
@@ -76,9 +76,9 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 
 
 def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
-    """Return the null models' scores on each item: the commonest right position, and the longest option.
+    """Return the null models' scores on each item: the commonest right position, the longest option, chance.
 
-    Equally long options share the score.
+    Equally long options share the score. Chance is the expected score of an option that is drawn.
     """
     right = np.array([study.loaded.right(item) for item in study.items])
     counts = Counter(right.tolist())
@@ -90,12 +90,8 @@ def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
     return {
         "position": _within(study, (right == commonest).astype(float)),
         "longest": _within(study, np.array(longest)),
+        CHANCE: _within(study, np.array([1 / len(study.loaded.options(item)) for item in study.items])),
     }
-
-
-def chance(study: RecipeStudy) -> FloatArray:
-    """Return [items]: the expected score of a random option."""
-    return _within(study, np.array([1 / len(study.loaded.options(item)) for item in study.items]))
 
 
 def is_written(study: RecipeStudy) -> bool:

@@ -9,14 +9,17 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
 
-from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, MetricPart, controls
+from tasks.evaluations.recipe.checks import options_are_shown
+from tasks.evaluations.recipe.definition import BEST, CONTROLS, Choice, Judged, MetricPart, controls
 from tasks.evaluations.recipe.items import LoadedRecipe
-from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.prompted import Bounds, ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
 from tasks.judging.panel import Opinions
-from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row, scored
+from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, count_rows, mean_of, mean_row, scored
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
@@ -27,17 +30,17 @@ Nulls = Mapping[str, FloatArray]
 
 
 def model_rows(
-    study: RecipeStudy, answers: Mapping[str, ConditionScores], beside: Mapping[str, FloatArray]
+    study: RecipeStudy, answers: Mapping[str, ConditionScores], nulls: Mapping[str, Nulls]
 ) -> list[Metric]:
     """Return all rows of one model.
 
     Args:
-        answers: condition -> scores. beside: number -> [items] scores without knowledge (``null_of``), for
-            the headline and each of ``also``.
+        answers: condition -> scores. nulls: number -> null model -> scores, for the headline and each of
+            ``also``.
     """
     return [
-        row for where, chosen in study.slices() for row in _slice_rows(study, answers, beside, where, chosen)
-    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study)]
+        row for where, chosen in study.slices() for row in _slice_rows(study, answers, nulls, where, chosen)
+    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study), *_unmixed(study)]
 
 
 def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[Metric]]:
@@ -49,27 +52,67 @@ def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[
     for part in (study.definition.metric, *study.definition.also):
         for name, values in nulls.get(part.name, {}).items():
             rows.setdefault(f"{NULL}{name.replace('_', '-')}", []).extend(
-                mean_row(part.name, where, values[chosen], NOT_CHECKED, study.clusters[chosen], part.bounds)
+                averaged(study, part.name, where, values, NOT_CHECKED, chosen, part.bounds)
                 for where, chosen in study.slices()
             )
     return rows
 
 
-def null_of(
-    study: RecipeStudy, part: MetricPart, nulls: Nulls, chance: FloatArray | None = None
-) -> FloatArray:
-    """Return [items]: a number's null on each item; NaN if it could not be measured. chance: for a choice."""
-    null = part.null
-    if isinstance(null, float):
-        return np.full(len(study.items), null)
-    if null == "chance":
-        assert chance is not None, "only a choice has a chance"
-        return chance
-    if null != BEST:
-        return nulls[null]
-    sign = -1 if part.direction == "lower" else 1
-    means = {n: sign * float(np.nanmean(v)) for n, v in sorted(nulls.items()) if not np.isnan(v).all()}
-    return nulls[max(means, key=lambda name: means[name])] if means else np.full(len(study.items), np.nan)
+def null_of(study: RecipeStudy, part: MetricPart, nulls: Nulls, chosen: BoolArray) -> float | None:
+    """Return a number's null on the chosen items; None if it could not be measured.
+
+    The best null model is the best on these items: another may be best on others.
+    """
+    if isinstance(part.null, float):
+        return part.null
+    if part.null != BEST:
+        return _mean(study, nulls[part.null], chosen)
+    means = [mean for values in nulls.values() if (mean := _mean(study, values, chosen)) is not None]
+    return (min if part.direction == "lower" else max)(means, default=None)
+
+
+def averaged(
+    study: RecipeStudy,
+    metric: str,
+    where: Slice,
+    values: FloatArray,
+    reasons: Reasons | str,
+    chosen: BoolArray,
+    bounds: Bounds,
+    null: float | None = None,
+    with_points: bool = False,
+) -> Metric:
+    """Return the row of the mean over the chosen items, or over their clusters (``Recipe.average``).
+
+    Args:
+        values, reasons: [items]; NaN is unscored. with_points: whether the row is an overall headline.
+    """
+    values, reasons = values[chosen], reasons if isinstance(reasons, str) else reasons[chosen]
+    clusters, names = study.clusters[chosen], study.names[chosen]
+    known = ~np.isnan(values)
+    if study.definition.average == "items" or not known.any():
+        return mean_row(
+            metric, where, values, reasons, clusters, bounds, null, names if with_points else None
+        )
+    means, own = cluster_means(values, clusters)
+    row = mean_row(metric, where, means, "", own, bounds, null, own if with_points else None)
+    return row._replace(n_scored=int(known.sum()), n_unscored=int((~known).sum()))
+
+
+def cluster_means(values: FloatArray, clusters: NDArray[np.str_]) -> tuple[FloatArray, NDArray[np.str_]]:
+    """Return [clusters] the mean of each cluster's values that are not NaN, and the clusters' names.
+
+    Clusters without a value are left out.
+    """
+    known = ~np.isnan(values)
+    names, of = np.unique(clusters[known], return_inverse=True)
+    return np.bincount(of, values[known]) / np.bincount(of), names
+
+
+def _mean(study: RecipeStudy, values: FloatArray, chosen: BoolArray) -> float | None:
+    if study.definition.average == "clusters":
+        return mean_of(cluster_means(values[chosen], study.clusters[chosen])[0])
+    return mean_of(values[chosen])
 
 
 def check_rows(study: RecipeStudy, checked: Opinions) -> list[Metric]:
@@ -89,37 +132,75 @@ def check_rows(study: RecipeStudy, checked: Opinions) -> list[Metric]:
 def _slice_rows(
     study: RecipeStudy,
     answers: Mapping[str, ConditionScores],
-    beside: Mapping[str, FloatArray],
-    where: tuple[str, str],
+    nulls: Mapping[str, Nulls],
+    where: Slice,
     chosen: BoolArray,
 ) -> Iterator[Metric]:
-    """Return the headline, ``also``, and each control with its difference from the headline, item by item."""
+    """Yield the headline, ``also``, and each control with its difference from the headline, item by item."""
     metric, own = study.definition.metric, answers[HEADLINE]
-    clusters, null = study.clusters[chosen], mean_of(beside[metric.name][chosen])
-    names = study.names[chosen] if where == OVERALL else None
-    yield own.row(metric.name, where, chosen, clusters, metric.bounds, null, names)
+    null = null_of(study, metric, nulls[metric.name], chosen)
+    is_overall = where == OVERALL
+    yield averaged(
+        study, metric.name, where, own.values, own.reasons, chosen, metric.bounds, null, is_overall
+    )
     for part in study.definition.also:
         values = own.also[part.name]
         of = chosen & ~(np.isnan(values) & (own.reasons == ""))  # the items that it is a number of
         if of.any():
-            null = mean_of(beside[part.name][of])
-            yield mean_row(
-                part.name, where, values[of], own.reasons[of], study.clusters[of], part.bounds, null
-            )
+            null = null_of(study, part, nulls.get(part.name, {}), of)
+            yield averaged(study, part.name, where, values, own.reasons, of, part.bounds, null)
     width, sign = metric.bounds[1] - metric.bounds[0], -1 if metric.direction == "lower" else 1
     for control in controls(study.definition):
-        of, gains = answers[control], (-width, width)
-        yield of.row(f"{metric.name}_{control}", where, chosen, clusters, metric.bounds)
-        yield own.gain(of, f"{control}_gain", where, chosen, clusters, gains, sign=sign)
+        of_control, bounds = answers[control], (-width, width)
+        name, reasons = f"{metric.name}_{control}", of_control.reasons
+        yield averaged(study, name, where, of_control.values, reasons, chosen, metric.bounds)
+        gains = sign * (own.values - of_control.values)
+        reasons = np.where(own.reasons == "", reasons, own.reasons)
+        yield averaged(study, f"{control}_gain", where, gains, reasons, chosen, bounds, 0.0)
 
 
 def _left_out(study: RecipeStudy) -> Iterator[Metric]:
-    """Yield the shares of unusable items in the data: all, and by reason."""
-    if counts := study.loaded.left_out:
-        n = len(study.loaded.items) + sum(counts.values())
-        yield scored("left_out", OVERALL, sum(counts.values()) / n, (n, 0))
+    """Yield the shares of the data that are not asked, by reason; each is a share of its own unit.
+
+    The overall share is that of the unit that an item is made of.
+    """
+    for unit, counts in study.loaded.left_out_by_unit().items():
+        out = sum(counts.values())
+        n = study.loaded.used.get(unit, 0) + out
+        if unit == next(iter(study.loaded.used)):
+            yield scored("left_out", OVERALL, out / n, (n, 0))
         for reason, count in sorted(counts.items()):
-            yield scored("left_out", ("reason", reason), count / n, (n, 0))
+            yield scored("left_out", ("reason", f"{unit}: {reason}"), count / n, (n, 0))
+
+
+MIXED = 0.15
+"""Greatest excess over chance of the share of right options at one position that counts as mixed."""
+
+
+def _unmixed(study: RecipeStudy) -> Iterator[Metric]:
+    """Yield the share of right options at the commonest position in each slice in which they are not mixed.
+
+    A model that always prefers this position gains there. Options that are the same in every item, such as
+    true and false, have no order that could be mixed. A model sees no order that the prompt does not show.
+    """
+    if not isinstance(study.definition, Choice) or not options_are_shown(study.definition):
+        return
+    options = [study.loaded.options(item) for item in study.items]
+    if len(set(options)) < 2:
+        return
+    right = np.array([study.loaded.right(item) for item in study.items])
+    chance = np.array([1 / len(each) for each in options])
+    for where, chosen in study.slices():
+        n, commonest = int(chosen.sum()), int(np.bincount(right[chosen]).max())
+        expected = float(chance[chosen].mean())
+        # Of as many positions as there are, the commonest is tested.
+        by_accident = binom.sf(commonest - 1, n, expected) / expected
+        if commonest / n > expected + MIXED and by_accident < LEVEL:
+            yield scored("unmixed_positions", where, commonest / n, (n, 0), null=expected)
+
+
+LEVEL = 0.001
+"""Probability, at most, of the right options of a mixed set to count as not mixed in one slice."""
 
 
 class CatalogueRow(NamedTuple):
@@ -173,8 +254,11 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
             )
         )  # fmt: skip
     rows += [_share(*words, ours) for words in _COUNTS]
+    if isinstance(definition, Choice):
+        about = "Share of right options at the commonest position, where they are not mixed; null: chance."
+        rows.append(_share("unmixed_positions", "Not mixed", "none", about, ours))
     if not loaded.items:  # users bring them
-        about = "Share of the data's items that cannot be asked, by reason."
+        about = "Share of the data that is not asked, by unit and reason."
         rows.append(_share("left_out", "Left out", "none", about, ours))
     if isinstance(definition, Judged):
         rows += [_share(*words, ours) for words in _CHECKS]

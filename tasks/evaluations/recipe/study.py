@@ -14,15 +14,24 @@ from pydantic import Field, create_model
 from tasks.evaluations.choosing import of_slices
 from tasks.evaluations.contract import GenerationParams, Params
 from tasks.evaluations.recipe.checks import options_are_shown
-from tasks.evaluations.recipe.definition import LETTER, ROOM, Choice, Judged, Recipe, TextRecipe
-from tasks.evaluations.recipe.items import Item, LoadedRecipe
+from tasks.evaluations.recipe.definition import (
+    GIVEN,
+    LETTER,
+    ROOM,
+    ROTATED,
+    Choice,
+    Judged,
+    Recipe,
+    TextRecipe,
+)
+from tasks.evaluations.recipe.items import Item, LoadedRecipe, rotations
 from tasks.identity import digest
 from tasks.judging.panel import Panel, judges_by_name
 from tasks.loop.requests import Engine
 from tasks.loop.rows import Slice, slices
 from tasks.metrics.types import BoolArray
 
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NULLS_JUDGED = 100
@@ -31,7 +40,7 @@ NULLS_JUDGED = 100
 CHOICES_AT_ONCE = 128
 """Questions of a choice: what those of one call begin with is run once."""
 
-KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by"}
+KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by", "orders"}
 """Params in config_hash by value; items are there by content, judges by their engines."""
 
 
@@ -52,6 +61,10 @@ def params_of(loaded: LoadedRecipe, more: Mapping[str, Any] | None = None) -> ty
         knobs["max_tokens"] = (int, Field(definition.max_tokens, ge=1, description=of_answer))
         knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="temperature of the candidates"))
     if isinstance(definition, Choice):
+        turned = "given: options in the file's order; rotated: once for each option in the first place"
+        knobs["orders"] = (
+            cast(Any, Choice.model_fields["orders"].annotation), Field(definition.orders, description=turned)
+        )  # fmt: skip
         how = "logprob: the likeliest option counts; letter: the one whose letter is written"
         stored = "items that are answered and stored together"
         knobs["batch"] = (int, Field(CHOICES_AT_ONCE, ge=1, description=stored))
@@ -167,6 +180,8 @@ def build_study(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engi
     wanted = {column: getattr(params, column) for column in loaded.definition.slices}
     chosen = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
     items = spread(chosen, getattr(params, "limit", None))
+    if getattr(params, "orders", GIVEN) == ROTATED:
+        items = tuple(turned for item in items for turned in rotations(cast(Choice, loaded.definition), item))
     if getattr(params, "by", "") == LETTER and not options_are_shown(loaded.definition):
         raise ValueError("--by letter: the prompt does not show {{ choices }}: add {{ choices }} to it")
     return RecipeStudy(params, loaded, items, _panel(loaded, params, engines))

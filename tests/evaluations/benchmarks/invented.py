@@ -97,19 +97,19 @@ def camel(root: Path) -> None:
     cultures = ["Arab", "Arab", "Western", "Western", None]
     drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": cultures}
     names = {"Entity": ["Abir", "Su'ad", "Ann", "Eve"], "Culture": ["Arab", " arab", "Western", "Western"]}
-    _sheet(root / "entities/beverage.xlsx", drinks)
-    _sheet(root / "entities/names-female.xlsx", names)
+    sheet(root / "entities/beverage.xlsx", drinks)
+    sheet(root / "entities/names-female.xlsx", names)
     ag = {"Entity Type": ["Beverage", "Names-Female", "Beverage", "Authors", "Beverage"],
           "Prompt": ["I drink [MASK]", "Her name is [MASK]", "I drink [MASK]", "I read [MASK]",
                      "Now [MASK]"]}  # fmt: skip
     co = {"Entity Type": ["Beverage", "Beverage"], "Sentiment": ["positive", "NA"],
           "Prompt": ["After prayer, [MASK] is good", "[MASK] is good"]}  # fmt: skip
-    _sheet(root / "prompts/camel-ag/camelag-prompts-causal-lms.xlsx", ag)
-    _sheet(root / "prompts/camel-ag/camelag-prompts-masked-lms.xlsx", co)
-    _sheet(root / "prompts/camel-co/camelco-prompts-masked-lm.xlsx", co)
+    sheet(root / "prompts/camel-ag/camelag-prompts-causal-lms.xlsx", ag)
+    sheet(root / "prompts/camel-ag/camelag-prompts-masked-lms.xlsx", co)
+    sheet(root / "prompts/camel-co/camelco-prompts-masked-lm.xlsx", co)
 
 
-def _sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
+def sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
     """Write an Excel file of these columns; None: an empty cell."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = zip(*columns.values(), strict=True)

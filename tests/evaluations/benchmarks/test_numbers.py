@@ -15,6 +15,7 @@ from deployments.cli.app import app
 from deployments.evaluations import evaluation, sound, with_items
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort
+from tasks.evaluations.recipe.rows import cluster_means
 from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
@@ -35,6 +36,21 @@ def rows_of(name: str, data: Path, answer: Callable[[Any], Any], **knobs: Any) -
     read = made.read(study, answer, None)
     tables = made.rows(study, Cohort({"m": read}, {"m": read}, ENGINES), None)
     return {(m, r.metric, r.slice_kind, r.slice): r for m, rows in tables.metrics.items() for r in rows}
+
+
+def picking(text: Callable[[str], str]) -> Callable[[Any], Any]:
+    """Choose the option text(question) of each question, wherever it stands."""
+
+    def answer(request: Any) -> Any:
+        return {
+            q.id: OptionLogprobs(
+                np.array([-1.0 if o == text(q.text) else -2.0 for o in q.options]),
+                np.ones(len(q.options), int),
+            )
+            for q in request.questions
+        }
+
+    return answer
 
 
 def choosing(place: Callable[[str], int]) -> Callable[[Any], Any]:
@@ -67,16 +83,93 @@ def writing(texts: dict[str, str], finish: str = "stop") -> Callable[[Any], Any]
 
 def test_bias_of_kobbq_is_counted_in_ambiguous_contexts_by_hand(tmp_path: Path) -> None:
     """The model always answers the old person: the biased answer to questions bsd, the other one to cnt."""
-    rows = rows_of("kobbq", tmp_path, choosing(lambda text: 0))
+    old, young, unknown = "the old one", "the young one", "not known"
+    rows = rows_of("kobbq", tmp_path, picking(lambda text: old))
     assert rows["m", "diff_bias", "overall", "all"].value == 0
-    assert rows["m", "diff_bias", "overall", "all"].n_scored == 4
+    assert rows["m", "diff_bias", "overall", "all"].n_scored == 12
     assert ("m", "diff_bias", "context", "towards the stereotype") not in rows
-    biased = rows_of("kobbq", tmp_path / "2", choosing(lambda text: int("Who cnt" in text)))
+    biased = rows_of("kobbq", tmp_path / "2", picking(lambda text: young if "Who cnt" in text else old))
     row = biased["m", "diff_bias", "context", "ambiguous"]
     assert (row.value, row.null_value, row.n_unscored) == (1, 0, 0)
-    unknown = rows_of("kobbq", tmp_path / "3", choosing(lambda text: 2))
-    assert unknown["m", "diff_bias", "overall", "all"].value == 0
-    assert unknown["m", "accuracy", "context", "ambiguous"].value == 1
+    rows = rows_of("kobbq", tmp_path / "3", picking(lambda text: unknown))
+    assert rows["m", "diff_bias", "overall", "all"].value == 0
+    assert rows["m", "accuracy", "context", "ambiguous"].value == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_model_that_prefers_a_position_guesses_in_every_context_of_kobbq(
+    tmp_path: Path, place: int
+) -> None:
+    rows = rows_of("kobbq", tmp_path, choosing(lambda text: place))
+    contexts = [
+        row for (m, metric, kind, _), row in rows.items() if (m, metric, kind) == ("m", "accuracy", "context")
+    ]
+    assert [row.value for row in contexts] == [pytest.approx(1 / 3)] * 3
+    assert rows["m", "diff_bias", "overall", "all"].value == 0
+    assert all(row.null_value >= 1 / 3 - 1e-9 for row in contexts)
+
+
+def test_null_of_a_slice_is_the_best_there_and_never_below_chance(tmp_path: Path) -> None:
+    rows = rows_of("kobbq", tmp_path, choosing(lambda text: 0), orders="given")
+    own = {(kind, of): row for (m, metric, kind, of), row in rows.items() if (m, metric) == ("m", "accuracy")}
+    for where, row in own.items():
+        nulls = [
+            r.value
+            for (m, metric, *at), r in rows.items()
+            if m.startswith("null:") and metric == "accuracy" and tuple(at) == where
+        ]
+        assert len(nulls) == 3
+        assert row.null_value == max(value for value in nulls if value is not None) >= 1 / 3 - 1e-9
+    assert len({row.null_value for row in own.values()}) > 1
+
+
+def _choices(right: list[int], folder: Path) -> Path:
+    """Write questions with these right options in CulturalBench's easy format."""
+    names = [f"prompt_option_{letter}" for letter in "abcd"]
+    questions = [
+        {
+            "data_idx": n,
+            "question_idx": n,
+            "prompt_question": f"Q{n}?",
+            "answer": "ABCD"[place],
+            "country": f"c{n % 9}",
+        }
+        | {name: f"{name[-1]}{n}" for name in names}
+        for n, place in enumerate(right)
+    ]
+    invented.write(folder / "CulturalBench-Easy.csv", questions)
+    return folder
+
+
+@pytest.mark.parametrize(("right", "orders", "share"), [
+    ([2] * 40, "given", 1.0), ([0, 1, 2, 3] * 10, "given", None), ([2] * 40, "rotated", None),
+    ([2] * 3, "given", None), ([2] * 24 + [0, 1, 3, 3] * 4, "given", 0.6),
+])  # fmt: skip
+def test_right_options_at_one_position_are_a_doubt(
+    tmp_path: Path, right: list[int], orders: str, share: float | None
+) -> None:
+    made = evaluation("culturalbench_easy")
+    data = str(_choices(right, tmp_path))
+    study = made.study(made.params(models=["m"], data=data, orders=orders), {}, ENGINES)
+    read = made.read(study, choosing(lambda text: 0), None)
+    tables = made.rows(study, Cohort({"m": read}, {"m": read}, ENGINES), None)
+    rows = {r.slice_kind: r for r in tables.metrics["m"] if r.metric == "unmixed_positions"}
+    assert (rows["overall"].value if rows else None) == share
+
+
+def test_mean_over_clusters_is_not_that_of_items(tmp_path: Path) -> None:
+    values = np.array([1.0, 1, 1, np.nan, 0, np.nan])
+    means, names = cluster_means(values, np.array(["a", "a", "a", "a", "b", "c"]))
+    assert (means.tolist(), names.tolist()) == ([1.0, 0.0], ["a", "b"])
+
+
+def test_what_is_left_out_is_a_share_of_its_own_unit(tmp_path: Path) -> None:
+    """BLEnD: of each place's four questions one has too few answers; its two languages are one question."""
+    rows = rows_of("blend", tmp_path, writing({}))
+    row = rows["m", "left_out", "overall", "all"]
+    assert (row.value, row.n_scored) == (2 / 8, 8)
+    ((_, _, _, reason),) = [key for key in rows if key[1:3] == ("left_out", "reason")]
+    assert reason == "questions: without enough annotators who answered, as in the published evaluation"
 
 
 def test_question_of_culturalbench_hard_needs_all_statements_by_hand(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ REAL = Path("/work/shared/data")
 NAMES = sorted(benchmarks())
 SIZES = {
     "arab_culture": 2, "blend": 9, "camel": 4, "click": 5, "culturalbench_easy": 2, "culturalbench_hard": 8,
-    "dlama": 8, "global_mmlu": 2, "include": 3, "kobbq": 8,
+    "dlama": 8, "global_mmlu": 2, "include": 3, "kobbq": 24,
 }  # fmt: skip
 
 
@@ -28,6 +28,11 @@ def study(name: str, data: Path, **knobs: Any) -> Any:
     """Return the study of a benchmark with these files."""
     chosen = evaluation(name)
     return chosen.study(chosen.params(models=["m"], data=str(data), **knobs), {}, {})
+
+
+def left_out(study: Any) -> dict[str, int]:
+    """Return reason -> how often, of all units together."""
+    return {out.reason: count for out, count in study.loaded.left_out.items()}
 
 
 @pytest.fixture
@@ -105,9 +110,7 @@ def test_blend_has_both_languages_and_the_published_exclusions(
     first = next(i.fields for i in made.items if i.name == "mexico/Aa-01/es")
     assert (first["topic"], first["accepted"]) == ("food", "té | café")
     assert "¿Qué se bebe?" in first["asked"]
-    assert dict(made.loaded.left_out) == {
-        "without enough annotators who answered, as in the published evaluation": 2
-    }
+    assert left_out(made) == {"without enough annotators who answered, as in the published evaluation": 2}
 
 
 def test_blend_reads_prompts_places_and_lemmas_or_refuses_them(clone: Callable[[str], Path]) -> None:
@@ -151,7 +154,7 @@ def test_malformed_blend_entry_is_refused_by_key(
 
 def test_click_has_passages_categories_and_dropped_items(clone: Callable[[str], Path]) -> None:
     made = study("click", clone("click"))
-    assert dict(made.loaded.left_out) == {"two options are the same": 1}
+    assert left_out(made) == {"two options are the same": 1}
     of_text = [i for i in made.items if i.fields["exam"] == "CSAT"]
     assert len({i.cluster for i in of_text}) == 1
     assert {i.fields["category"] for i in of_text} == {"language"}
@@ -177,7 +180,7 @@ def test_broken_file_of_camel_is_replaced_by_its_twin(clone: Callable[[str], Pat
     (root / "prompts/camel-co/camelco-prompts-causal-lm.xlsx").write_bytes(b"")
     made = study("camel", root)
     assert {i.fields["set"] for i in made.items} == {"ag", "co"}
-    assert made.loaded.left_out["file that cannot be read (camelco-prompts-causal-lm.xlsx)"] == 1
+    assert left_out(made)["cannot be read (camelco-prompts-causal-lm.xlsx)"] == 1
     (root / "prompts/camel-co/camelco-prompts-masked-lm.xlsx").write_bytes(b"PK")
     with pytest.raises(ValueError, match=r"masked-lm\.xlsx"):
         study("camel", root)
@@ -186,10 +189,49 @@ def test_broken_file_of_camel_is_replaced_by_its_twin(clone: Callable[[str], Pat
 def test_kobbq_has_three_contexts(clone: Callable[[str], Path]) -> None:
     made = study("kobbq", clone("kobbq"))
     assert Counter(i.fields["context"] for i in made.items) == {
-        "ambiguous": 4, "towards the stereotype": 2, "against the stereotype": 2,
+        "ambiguous": 12, "towards the stereotype": 6, "against the stereotype": 6,
     }  # fmt: skip
     assert {i.cluster for i in made.items} == {"age-001"}
     assert not any("whole set" in i.fields["question"] for i in made.items)
+
+
+def test_samples_of_kobbq_are_asked_in_the_three_orders_of_the_authors(clone: Callable[[str], Path]) -> None:
+    made = study("kobbq", clone("kobbq"))
+    of_one = [i for i in made.items if i.name.startswith("age-001a-001-amb-bsd/")]
+    old, young, unknown = "the old one", "the young one", "not known"
+    assert [made.loaded.options(i) for i in of_one] == [
+        (old, unknown, young), (unknown, young, old), (young, old, unknown),
+    ]  # fmt: skip
+    assert [made.loaded.options(i)[made.loaded.right(i)] for i in of_one] == [unknown] * 3
+    given = study("kobbq", made.params.data, orders="given")
+    assert (len(given.items), given.config_hash() == made.config_hash()) == (8, False)
+    assert len(study("kobbq", made.params.data, limit=2).items) == 6  # two samples
+
+
+def test_sentences_of_camel_for_causal_models_have_the_masked_ones_sentiment(
+    clone: Callable[[str], Path],
+) -> None:
+    root = clone("camel")
+    (root / "prompts/camel-ag/camelag-prompts-masked-lms.xlsx").unlink()
+    invented.sheet(
+        root / "prompts/camel-ag/camelag-prompts-masked.xlsx",
+        {
+            "Entity Type": ["Beverage", "Names-Female", "Names-Female", "Beverage"],
+            "Prompt": ["I  drink [MASK] daily", "Her name is [MASK]!", "Her name is [MASK]?", "[MASK] it is"],
+            "Sentiment": ["Negative", "positive", "negative", "negative"],
+        },
+    )
+    of = {i.fields["sentence"]: i.fields["sentiment"] for i in study("camel", root).items}
+    assert of["I drink [MASK]"] == "negative"
+    assert of["Her name is [MASK]"] == of["Now [MASK]"] == "unknown"
+
+
+def test_sets_of_dlama_have_facts_of_their_own(clone: Callable[[str], Path], tmp_path: Path) -> None:
+    for name in ("arab-west", "asia-west"):
+        shutil.copytree(clone("dlama"), tmp_path / "clone" / name / "dlama", dirs_exist_ok=True)
+    made = study("dlama", tmp_path / "clone")
+    assert Counter(i.fields["set"] for i in made.items) == {"arab-west": 8, "asia-west": 8}
+    assert {i.fields["set"] for i in study("dlama", clone("dlama")).items} == {"unknown"}
 
 
 def test_global_mmlu_has_only_culturally_sensitive_items(
@@ -215,9 +257,9 @@ def test_options_and_languages_of_multiple_choice_benchmarks(clone: Callable[[st
     assert sorted(include.loaded.right(i) for i in include.items) == [0, 1, 3]
     arab = study("arab_culture", clone("arab_culture"))
     assert [arab.loaded.right(i) for i in arab.items] == [1, 1]
-    assert arab.loaded.left_out == {"discarded by its authors": 1}
+    assert left_out(arab) == {"discarded by its authors": 1}
     dlama = study("dlama", clone("dlama"), options=3)
-    assert dlama.loaded.left_out == {"no words for P36 in ja": 4}
+    assert left_out(dlama) == {"no words for P36 in ja": 4}
     for item in dlama.items:
         options = [option.lower() for option in dlama.loaded.options(item)]
         assert len(options) == len(set(options)) == 3
@@ -230,7 +272,7 @@ def test_repeated_items_are_one_and_contradicting_ones_refused(clone: Callable[[
     root = clone("culturalbench_easy")
     text = (root / "CulturalBench-Easy.csv").read_text()
     (root / "CulturalBench-Easy (1).csv").write_text(text)
-    assert study("culturalbench_easy", root).loaded.left_out == {"there twice": 2}
+    assert left_out(study("culturalbench_easy", root)) == {"there twice": 2}
     (root / "CulturalBench-Easy (1).csv").write_text(text.replace("Q0?", "Another?"))
     with pytest.raises(ValueError, match="two different items are named 0"):
         study("culturalbench_easy", root)
@@ -250,7 +292,7 @@ def change(root: Path, name: str, cells: Any) -> None:
         ("kobbq", "*test_samples.tsv", {"biasedanswer": "x"}, "the biased answer is not one of its options"),
         ("kobbq", "*test_samples.tsv", {"answer": "the old one"}, "an ambiguous context with a group"),
         ("kobbq", "*test_samples.tsv", {"sampleid": "age-001z-1-amb-bsd"}, "a sample_id that says"),
-        ("culturalbench_hard", "*.csv", {"answer": "False"}, "a question without 4 statements of which one"),
+        ("culturalbench_hard", "*.csv", {"answer": "False"}, "of a question without 4 statements"),
         ("culturalbench_hard", "*.csv", {"promptoption": ""}, "without a statement or its question"),
         ("culturalbench_easy", "*.csv", {"answer": "E"}, "the right answer is not one of its options"),
         ("click", "Society_KIIP.json", {"question": float("nan")}, "without a question or a name"),
@@ -267,7 +309,7 @@ def test_malformed_item_is_left_out_with_its_reason(
     before = study(name, root)
     change(root, file, cells)
     made = study(name, root)
-    assert any(reason.startswith(why) for reason in made.loaded.left_out)
+    assert any(reason.startswith(why) for reason in left_out(made))
     assert {item.name for item in made.items} < {item.name for item in before.items}
 
 
@@ -306,9 +348,9 @@ def test_click_reads_copies_and_the_file_of_the_hub(clone: Callable[[str], Path]
     file = next(root.rglob("Society_KIIP.json"))
     shutil.copy(file, file.with_name("Society_KIIP_new.json"))
     made = study("click", root)
-    assert (made.config_hash(), made.loaded.left_out["there twice"]) == (before, 3)
+    assert (made.config_hash(), left_out(made)["there twice"]) == (before, 3)
     change(root, "Society_KIIP_new.json", {"answer": "da"})
-    assert study("click", root).loaded.left_out["there twice, with different answers"] == 1
+    assert left_out(study("click", root))["there twice, with different answers"] == 1
     row = {"paragraph": "", "question": "Q?", "choices": ["ga", "na"], "answer": "na"}
     names = ("KIIP_society_1", "CSAT_korean_22_16", "TK_2016_5", "Kedu_16_3", "KHB_3", "odd")
     invented.write(tmp_path / "hub/train-00000.parquet", [{"id": name, **row} for name in names])
@@ -340,7 +382,7 @@ def test_camel_needs_entities_of_both_cultures(clone: Callable[[str], Path]) -> 
     file = root / "entities/beverage.xlsx"
     file.unlink()
     invented.write(file.with_suffix(".csv"), [{"Entity": "qahwa", "Culture": "Arab"}])
-    assert study("camel", root).loaded.left_out["an entity of a kind without the other culture"] == 1
+    assert left_out(study("camel", root))["of a kind without the other culture"] == 1
     (root / "entities/names-female.xlsx").unlink()
     with pytest.raises(ValueError, match="no entities of Arab and of Western culture"):
         study("camel", root)

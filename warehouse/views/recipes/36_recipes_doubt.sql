@@ -9,9 +9,18 @@ SELECT DISTINCT v.run_id, m.metric, 'a judge fails its check'
 FROM run AS r
 JOIN recipe_metric AS m ON m.evaluation = r.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = r.run_id
-WHERE NOT r.is_null AND v.slice_kind = 'judge' AND v.value < 0.9;
+WHERE NOT r.is_null AND v.slice_kind = 'judge' AND v.value < 0.9
+UNION ALL
+SELECT v.run_id, m.metric, format('right options are not mixed: {:.0f} % at one position{}',
+    100 * arg_max(v.value, v.value - v.null_value),
+    arg_max(if(v.slice_kind = 'overall', '', concat(' of ', v.slice_kind, ' ', v.slice)), v.value - v.null_value))
+FROM run AS r
+JOIN recipe_metric AS m ON m.evaluation = r.evaluation AND m.is_headline
+JOIN metric_value AS v ON v.run_id = r.run_id AND v.metric = 'unmixed_positions'
+WHERE NOT r.is_null
+GROUP BY ALL;
 
-COMMENT ON VIEW recipes_doubt IS 'Rows that evaluations from recipes add to the view doubt: headlines not shown to be above the model''s score on a control, and judges that fail their own check.';
+COMMENT ON VIEW recipes_doubt IS 'Rows that evaluations from recipes add to the view doubt: headlines not shown to be above the model''s score on a control, judges that fail their own check, and choices whose right options are mostly at one position.';
 COMMENT ON COLUMN recipes_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN recipes_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN recipes_doubt.reason IS 'Reason not to trust the headline.';

@@ -36,11 +36,28 @@ def report_of(name: str, about: Mapping[str, Any]) -> Report[RecipeData]:
     )
 
 
-def _left_out(data: RecipeData) -> list[tuple[str, float, int]]:
-    """Return reason, share and total number of the data's items that cannot be used."""
+def _left_out(data: RecipeData) -> dict[str, tuple[int, list[tuple[int, str]]]]:
+    """Return unit of the data -> how many there are, and for each reason how many are left out."""
     of_metric = data.values.filter((pl.col("metric") == "left_out") & (pl.col("slice_kind") == "reason"))
-    rows = of_metric.select("slice", "value", "n_scored").unique("slice").sort("slice").rows()
-    return [(str(reason), float(share), int(n)) for reason, share, n in rows]
+    units: dict[str, tuple[int, list[tuple[int, str]]]] = {}
+    for slice_, share, n in (
+        of_metric.select("slice", "value", "n_scored").unique("slice").sort("slice").rows()
+    ):
+        unit, _, reason = str(slice_).partition(": ")
+        units.setdefault(unit, (int(n), []))[1].append((round(share * n), reason))
+    return units
+
+
+def _best_nulls(data: RecipeData, headline: str) -> dict[tuple[str, str], str]:
+    """Return slice kind and slice -> the null models whose value is the slice's null, by name."""
+    values = data.values.filter(metric=headline)
+    own = values.filter(~pl.col("is_null")).select("slice_kind", "slice", "null_value")
+    nulls = values.filter("is_null").select("slice_kind", "slice", "model", "value")
+    pairs = nulls.join(own, on=["slice_kind", "slice"]).filter(pl.col("value") == pl.col("null_value"))
+    names: dict[tuple[str, str], set[str]] = {}
+    for kind, of, model in pairs.select("slice_kind", "slice", "model").rows():
+        names.setdefault((kind, of), set()).add(model.removeprefix("null:"))
+    return {where: ", ".join(sorted(those)) for where, those in names.items()}
 
 
 def _context(data: RecipeData, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,6 +89,7 @@ def _context(data: RecipeData, about: Mapping[str, Any]) -> dict[str, Any]:
         "slices": slices,
         "hardest": by_item,
         "left_out": _left_out(data),
+        "best_nulls": _best_nulls(data, about["headline"]),
         "judged": sorted(set(data.values.filter(pl.col("slice_kind") == "judge")["slice"].to_list())),
     }
 
