@@ -31,6 +31,7 @@ from tasks.papers.reproduction import (
     compare_cells,
     find_files,
     is_of_table,
+    unused,
     variants,
 )
 from warehouse import Warehouse
@@ -132,8 +133,9 @@ def recompute(
     warehouse = Warehouse.open()
     printed = [_printed(row) for row in warehouse.query(_PRINTED, [name]).rows()]
     cells = [cell for cell in printed if _is_wanted(cell, tables)]
-    if not cells:
-        known = ", ".join(dict.fromkeys(cell.table for cell in printed))
+    known_tables = dict.fromkeys([*(cell.table for cell in printed), *kind.further])
+    if not any(is_of_table(table, one) for table in known_tables for one in tables or known_tables):
+        known = ", ".join(known_tables)
         raise ValueError(f"--table {', '.join(tables)}: the paper has no such table; known: {known}")
     files = find_files(data, kind.sources)
     for source in kind.sources.values():
@@ -141,6 +143,8 @@ def recompute(
         say(
             _listed(names) if names else f"none: {' or '.join(source.patterns[:2])}", f"{source.name}:", "dim"
         )
+    if ignored := unused(data, files):
+        say(_listed(ignored), "not used:", "yellow")
     content, notes = kind.read(files, chosen)
     for note in notes:
         say(note, style="yellow")
@@ -157,7 +161,7 @@ def recompute(
 
 
 def _is_wanted(cell: PrintedCell, tables: Sequence[str]) -> bool:
-    return not tables or any(is_of_table(cell, one) for one in tables)
+    return not tables or any(is_of_table(cell.table, one) for one in tables)
 
 
 def as_frame(rows: Sequence[ComparedCell]) -> pl.DataFrame:
@@ -220,6 +224,11 @@ def _line(row: ComparedCell, with_metric: bool) -> list[str]:
 
 def _summarise(rows: Sequence[ComparedCell], n_variants: int) -> None:
     """Print how many cells agree, and why others differ or have no value."""
+    reasons = Counter((row.agreement, row.number.reason) for row in rows if row.number.reason)
+    tables_of = {
+        reason: list(dict.fromkeys(row.cell.table for row in rows if row.number.reason == reason))
+        for _, reason in reasons
+    }
     n_further = len(rows)
     rows = [row for row in rows if row.cell.printed]
     n_further -= len(rows)
@@ -234,11 +243,9 @@ def _summarise(rows: Sequence[ComparedCell], n_variants: int) -> None:
     say(text + (f"; the null equals {by_null} of the printed values" if known else ""), style="")
     if n_further:
         say(f"{n_further} further numbers that the paper does not print", style="")
-    reasons = Counter((row.agreement, row.number.reason) for row in rows if row.number.reason)
     for (agrees, reason), n in reasons.most_common():
-        of = dict.fromkeys(row.cell.table for row in rows if row.number.reason == reason)
         what = {"differs": "differ", "near": "are near"}.get(agrees, agrees)
-        say(f"{n} {what}: {reason}; in {_listed(list(of))}", style="dim")
+        say(f"{n} {what}: {reason}; in {_listed(tables_of[reason])}", style="dim")
 
 
 def _printed(row: Sequence[Any]) -> PrintedCell:

@@ -130,6 +130,8 @@ class Tools:
 
 O = TypeVar("O", bound=Options)  # noqa: E741
 D = TypeVar("D")
+DATA_SUFFIXES = frozenset({".csv", ".json", ".jsonl", ".parquet", ".tsv", ".xlsx"})
+
 Files = Mapping[str, Sequence[Path]]
 """Name of a source -> its files, in the order of their paths; a missing source has no entry."""
 
@@ -167,6 +169,7 @@ class Reproduction(Generic[D, O]):
         options: type of the options, with the authors' choices as defaults.
         read: (files, options) -> their content, and lines on what was left out. Raises ValueError.
         examples: options of the command after ``--data FOLDER``.
+        further: tables and figures with numbers that the paper does not print (``Numbers.further``).
         tables: name -> SELECT of the rows in ``Tools.tables``.
         complete: adds values to try that depend on the files.
         depends: tried options whose values decide whether a cell matches; None: all.
@@ -179,6 +182,7 @@ class Reproduction(Generic[D, O]):
     read: Callable[[Files, O], tuple[D, Sequence[str]]]
     numbers: type[Numbers[D, O]]
     examples: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
     tables: Mapping[str, str] = field(default_factory=dict)
     complete: Callable[[D, O], O] = lambda content, options: options
     depends: Callable[[PrintedCell], Collection[str]] | None = None
@@ -206,6 +210,13 @@ def find_files(folder: Path, sources: Mapping[str, SourceFiles]) -> dict[str, li
         )
         matches[source.name] = next(filter(None, by_pattern), [])
     return matches
+
+
+def unused(folder: Path, files: Files) -> list[str]:
+    """Return the names of a folder's data files that no source takes."""
+    taken = {path for paths in files.values() for path in paths}
+    data = (path for path in sorted(_walk(folder)) if path.suffix.casefold() in DATA_SUFFIXES)
+    return [path.relative_to(folder).as_posix() for path in data if path not in taken]
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -323,9 +334,9 @@ def model_names(labels: Iterable[str], printed: Iterable[str], names: Mapping[st
     return {label: name_of.get(label, label) for label in labels_sorted}
 
 
-def is_of_table(cell: PrintedCell, selection: str) -> bool:
+def is_of_table(table: str, selection: str) -> bool:
     """Return whether a name selects a table: "1" selects tables 1, 1(a) and 1(b), but not 10; "4.3" section
     4.3.
     """
-    name, start = (text.casefold().removeprefix("table").strip() for text in (cell.table, selection))
+    name, start = (text.casefold().removeprefix("table").strip() for text in (table, selection))
     return name.startswith(start) and not (start[-1:].isdigit() and name[len(start) :][:1].isdigit())

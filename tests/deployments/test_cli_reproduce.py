@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,21 @@ def answers(tmp_path: Path) -> Path:
     ]
     (tmp_path / "results.json").write_text(json.dumps(rows))
     return tmp_path
+
+
+@pytest.mark.parametrize("name", sorted(reproductions()))
+def test_tables_of_examples_and_of_figures_are_known(name: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    kind = reproduction(name)
+    examples = [words[1] for words in map(shlex.split, kind.examples) if words[0] == "--table"]
+    for table in [*examples, *kind.further]:
+        run(name, "--data", tmp_path, "--table", table)
+
+
+def test_files_that_no_source_takes_are_named(warehouse: Warehouse, tmp_path: Path) -> None:
+    for name in ("items.csv", "notes.csv", "readme.md"):
+        (tmp_path / name).write_text("domain,item\nCurrency,yen\n")
+    shown = run("spectral", "--data", tmp_path)
+    assert "not used: notes.csv" in shown.stderr
 
 
 def test_help_of_reproduce_lists_every_paper_and_its_files(warehouse: Warehouse) -> None:

@@ -147,7 +147,7 @@ def test_a_table_is_selected_by_its_number() -> None:
     names = ["Table 1(a)", "Table 10", "Table 1", "4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
 
     def selected(wanted: str) -> list[str]:
-        return [name for name in names if is_of_table(cell("1", 1.0, name), wanted)]
+        return [name for name in names if is_of_table(name, wanted)]
 
     assert selected("1") == ["Table 1(a)", "Table 1"]
     assert selected("table 1(A)") == ["Table 1(a)"]

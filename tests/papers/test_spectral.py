@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.papers.spectral.reproduction import REPRODUCTION
-from tests.papers.reproduced import further, numbers, printed
+from tests.papers.reproduced import further, numbers, opened, printed
 
 AVERAGE = printed("Table 1", "Avg Score", domain="Currency")
 SD = printed("Table 1", "Std Dev", domain="Currency")
@@ -113,8 +113,24 @@ def test_hand_calculation_gives_categories_and_macro_f1(folder: Path) -> None:
     assert of["b", "House numbers 2", "HL", "as people"].value == 0.0
     # Guessing LH or LL gives F1 2/3 for one of the two classes; the other two of four guesses give 0.
     assert of["a", "macro-F1"].null == pytest.approx((1 / 3 + 1 / 3) / 4)
+    assert of["b", "macro-F1"].reason == "over 2 questions, of which the paper has 27"
     (folder / "spectra.csv").write_text("model,question,er,sr\na,unknown,1,8\n")
-    assert not any(key[0] == "Figure 2" for key in further(REPRODUCTION, folder, DOMAINS))
+    results = further(REPRODUCTION, folder, DOMAINS)
+    assert [key for key in results if key[0] == "Figure 2"] == [("Figure 2", "a", "unknown", "as people")]
+    assert "named like no domain" in results["Figure 2", "a", "unknown", "as people"].reason
+
+
+@pytest.mark.parametrize(
+    ("question", "category"),
+    [
+        ("Common food", "HH"), ("common-foods_3", "HH"), ("COMMON FOODS: which are sold?", "HH"),
+        ("house number", "LH"), ("The religions 2", "LL"), ("Religion", "LL"), ("Religoins", "LL"),
+        ("convenient foods", ""), ("food", ""), ("3", ""), ("", ""), ("housing", ""),
+    ],
+)  # fmt: skip
+def test_domains_are_found_by_their_names_in_any_form(folder: Path, question: str, category: str) -> None:
+    made = opened(REPRODUCTION, folder, (), DOMAINS)
+    assert made._human(question) == category
 
 
 DOMAINS = {

@@ -231,5 +231,6 @@ REPRODUCTION = Reproduction(
     options=CulturallReproduced,
     read=read,
     numbers=CulturallNumbers,
+    further=tuple(f"By {level}" for level in LEVELS),
     examples=("--table 2", "--settings gemini-2.5-pro_auto_true=1", "--unjudged left-out"),
 )

@@ -333,5 +333,6 @@ REPRODUCTION = Reproduction(
     read=read,
     numbers=CureNumbers,
     examples=("--table 1", "--unread left-out"),
+    further=("Figure 4",),
     tables={"country": "SELECT country, name FROM country ORDER BY country"},
 )

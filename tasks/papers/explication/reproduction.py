@@ -264,4 +264,5 @@ REPRODUCTION = Reproduction(
     read=read,
     numbers=ExplicationNumbers,
     examples=("--table 5.2", "--names llama-1b=Llama-3.2-1B-it"),
+    further=("Figure 4",),
 )

@@ -4,6 +4,7 @@ project's formats.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 import polars as pl
 from pydantic import Field
+from rapidfuzz.fuzz import ratio
 
 from tasks.metrics.agreement import er_sr_correlation
 from tasks.metrics.classification import f1_per_class, lower_median, macro_f1
@@ -62,6 +64,11 @@ SOURCES = by_name(
     ),
 )
 NO_FILE = "no published file has it"
+FIGURE_2, SPECTRA = "Figure 2", "Figures 5 and 6"
+QUESTIONS = 27
+"""Number of the paper's questions: three for each domain of table 1."""
+SAME_NAME = 85.0
+"""Least similarity of two names of a domain, in [0, 100] (``rapidfuzz.fuzz.ratio``)."""
 
 
 class SpectralReproduced(Options):
@@ -147,20 +154,22 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
             for question, table in tables.items():
                 values, shuffled = _spectrum(table), _spectrum(self._shuffled(table))
                 for metric, value, null in zip(("ER", "SR"), values, shuffled, strict=True):
-                    cell = PrintedCell("Figures 5 and 6", model, {"question": question}, metric)
+                    cell = PrintedCell(SPECTRA, model, {"question": question}, metric)
                     yield cell, RecomputedCell(value, null=null, null_name="items shuffled", n=len(table))
 
     def _scored(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield figure 2: macro-F1 and each category's F1 of models against people (table 1). High and low
         are relative to the medians over all questions and models of the files (section 3.3). The null is the
-        mean over guesses of a single category for all questions.
+        mean over guesses of a single category for all questions. A question of no domain has a reason.
         """
-        spectra = {
-            (model, question): spectrum
-            for model, questions in self._spectra().items()
-            for question, spectrum in questions.items()
-            if self._human(question)
-        }
+        spectra = {}
+        for model, questions in self._spectra().items():
+            for question, spectrum in questions.items():
+                if self._human(question):
+                    spectra[model, question] = spectrum
+                else:
+                    cell = PrintedCell(FIGURE_2, model, {"question": question}, "as people")
+                    yield cell, RecomputedCell(reason="the question is named like no domain of table 1")
         if not spectra:
             return
         er, sr = lower_median(list(spectra.values()))
@@ -173,17 +182,14 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
             guesses = [macro_f1(human, [category] * len(human)) for category in CATEGORIES]
             numbers = {"macro-F1": macro_f1(human, values)}
             numbers |= {f"F1 {name}": f1 for name, f1 in f1_per_class(human, values).items() if name in human}
+            n = len(categories)
+            reason = "" if n == QUESTIONS else f"over {n} questions, of which the paper has {QUESTIONS}"
             for metric, value in numbers.items():
                 null = float(np.mean(guesses)) if metric == "macro-F1" else None
-                cell = PrintedCell("Figure 2", model, {}, metric)
-                yield (
-                    cell,
-                    RecomputedCell(value, null=null, null_name="one category for all", n=len(categories)),
-                )
+                cell = PrintedCell(FIGURE_2, model, {}, metric)
+                yield cell, RecomputedCell(value, reason, null, "one category for all", n)
             for question, category in categories.items():
-                cell = PrintedCell(
-                    "Figure 2", model, {"question": question, "category": category}, "as people"
-                )
+                cell = PrintedCell(FIGURE_2, model, {"question": question, "category": category}, "as people")
                 yield cell, RecomputedCell(float(category == self._human(question)), n=1)
 
     def _spectra(self) -> dict[str, dict[str, tuple[float, float]]]:
@@ -198,15 +204,16 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
         return spectra
 
     def _human(self, question: str) -> str:
-        """Return people's category of a question's domain; "" if its name does not begin with a domain."""
-        name = _letters(question)
+        """Return people's category of a question's domain; "" if its name begins like no domain."""
         domains = {
-            _letters(str(row[column])): str(row["human_category"])
+            _words(str(row[column])): str(row["human_category"])
             for row in self.tools.tables.get("domain", ())
             for column in ("domain", "label")
         }
-        matching = [domain for domain in domains if name.startswith(domain)]
-        return domains[max(matching, key=len)] if matching else ""
+        name = _words(question)
+        likeness = {words: ratio(" ".join(name[: len(words)]), " ".join(words)) for words in domains}
+        nearest = max(likeness, key=lambda words: (likeness[words], len(words)), default=())
+        return domains[nearest] if nearest and likeness[nearest] >= SAME_NAME else ""
 
     @cached_property
     def label_of(self) -> dict[str, str]:
@@ -265,8 +272,10 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
         return shuffled
 
 
-def _letters(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalpha())
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of a name without digits, signs, "the" and an s at their end."""
+    words = re.findall(r"[^\W\d_]+", text.casefold())
+    return tuple(word.removesuffix("s") for word in words if word != "the")
 
 
 def _spectrum(table: FloatArray) -> tuple[float, float]:
@@ -301,5 +310,6 @@ REPRODUCTION = Reproduction(
     read=read,
     numbers=SpectralNumbers,
     examples=("--table 4", "--table 'Figure 2'", "--correlation spearman --ddof 0"),
+    further=(FIGURE_2, SPECTRA),
     tables={"domain": "SELECT domain, label, human_category FROM domain ORDER BY domain"},
 )
