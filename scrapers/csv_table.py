@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Callable
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 
 from scrapers.model import ScrapeError
 from scrapers.text import clean, decode
+from tasks.data import TableError
+from tasks.data.delimited import records, rows_of
 
 _NOT_A_WORD = re.compile(r"[\W_]+")
 
@@ -37,28 +38,27 @@ class CsvTable:
         return number
 
 
-def read(content: bytes, source: str, name_of: Callable[[str], str] = clean) -> CsvTable:
+def read(
+    content: bytes, source: str, name_of: Callable[[str], str] = clean, *, has_end: bool = False
+) -> CsvTable:
     """Read the table in a CSV file.
 
-    The delimiter is the most frequent one of comma, semicolon and tab in the first line. Short rows are
-    filled up with "". Cells beyond the header and blank lines are left out. Raises ScrapeError if the file is
-    empty or not CSV.
+    Raises ScrapeError if the file is empty or not CSV, or if a row does not fit its header.
 
     Args:
-        name_of: returns the column's name for a cell of the header.
+        name_of: returns the column's name for a cell of the header. has_end: whether every row may end with a
+            separator that the header lacks.
     """
-    text = decode(content)
-    first = text.split("\n", 1)[0]
-    delimiter = max(",;\t", key=first.count)
     try:
-        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
-    except csv.Error as error:
-        raise ScrapeError(f"{source}: the file is not valid CSV ({error})") from error
-    if not lines:
-        raise ScrapeError(f"{source}: the file is empty")
-    header = tuple(name_of(name) for name in lines[0])
-    rows = (tuple(map(clean, line[: len(header)])) for line in lines[1:])
-    return CsvTable(header, tuple(row + ("",) * (len(header) - len(row)) for row in rows))
+        header, *lines = list(records(io.StringIO(decode(content), newline=""))) or [(0, [])]
+        if has_end and all(len(cells) == len(header[1]) + 1 and not cells[-1] for _, cells in lines):
+            lines = [(number, cells[:-1]) for number, cells in lines]
+        rows = [row.cells for row in rows_of([header, *lines], name_of)]
+    except TableError as error:
+        error.file = source
+        raise ScrapeError(str(error)) from error
+    names = tuple(rows[0]) if rows else tuple(map(name_of, header[1]))
+    return CsvTable(names, tuple(tuple(clean(cell or "") for cell in row.values()) for row in rows))
 
 
 def _plain(name: str) -> str:

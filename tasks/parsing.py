@@ -57,10 +57,26 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise TooDeep
     try:
         tables = tomllib.loads(text)
-        _shallow(tables)
+        shallow(tables)
     except RecursionError:
         raise TooDeep from None
     return tables
+
+
+def text_of(content: bytes) -> str:
+    """Return the text of a file in UTF-8 or UTF-16, without its mark.
+
+    Raises:
+        ValueError: it is in another encoding; says on which line.
+    """
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"line {line} is not UTF-8 ({error.reason}): save the file in that encoding"
+        ) from error
 
 
 def decoded(content: bytes) -> str:
@@ -75,7 +91,7 @@ def decoded(content: bytes) -> str:
 def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text; raises ValueError as ``parse_toml`` does."""
     try:
-        return _shallow(json.loads(text))
+        return shallow(json.loads(text))
     except RecursionError:
         raise TooDeep from None
 
@@ -94,7 +110,7 @@ def complaints(error: Invalid, whole: str = "") -> Iterator[str]:
         yield f"{where}: {plain(fault['msg'])}" if where else plain(fault["msg"])
 
 
-def _shallow(value: Any) -> Any:
+def shallow(value: Any) -> Any:
     """Return the value; raises TooDeep if tables and lists are nested deeper than ``DEEPEST``."""
     level = [value]
     for _ in range(DEEPEST + 1):

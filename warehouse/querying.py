@@ -41,7 +41,7 @@ WHERE function_type IN ('table', 'table_macro') OR (function_type = 'scalar' AND
 _POLARS_TYPES = frozenset(
     {
         "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger",
-        "ubigint", "uhugeint", "float", "double", "decimal", "varchar", "json", "uuid", "enum", "sqlnull",
+        "ubigint", "float", "double", "decimal", "varchar", "json", "uuid", "enum", "sqlnull",
     }
 )  # fmt: skip
 """Types that polars has, alone and within lists and structs."""
@@ -103,7 +103,7 @@ class Rows(NamedTuple):
     def from_frame(cls, frame: pl.DataFrame) -> Rows:
         """Return the rows of a frame."""
         numeric = frozenset(name for name, kind in frame.schema.items() if kind.is_numeric())
-        return cls(frame.columns, numeric, frame.rows())
+        return cls(frame.columns, numeric, with_whole_numbers(frame).rows())
 
 
 def _is_number(value: object) -> bool:
@@ -153,6 +153,26 @@ def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) ->
         for place, name in enumerate(names)
     ]
     return to_frame(connection, f"SELECT {', '.join(columns)} FROM (\n{_bare(connection, sql)}\n)", params)
+
+
+def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with integers for DuckDB's HUGEINT: a decimal in Python has only 38 digits."""
+    import polars as pl
+
+    def whole(dtype: Any) -> Any:
+        match dtype:
+            case pl.Decimal() if dtype.scale == 0:
+                return pl.Int128()
+            case pl.List():
+                return pl.List(whole(dtype.inner))
+            case pl.Array():
+                return pl.Array(whole(dtype.inner), dtype.shape[0])
+            case pl.Struct():
+                return pl.Struct({field.name: whole(field.dtype) for field in dtype.fields})
+        return dtype
+
+    wanted = {name: whole(dtype) for name, dtype in frame.schema.items()}
+    return frame.cast({name: dtype for name, dtype in wanted.items() if dtype != frame.schema[name]})
 
 
 def _is_in_polars(column_type: Any) -> bool:

@@ -22,8 +22,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import polars as pl
-
 from deployments.publish.data import PublishedTable, SiteAbout, croissant, write_tables
 from deployments.publish.pages import BESIDE, Boards, Pages, boards, foot, sources
 from deployments.publish.rule import refuse_secrets
@@ -31,6 +29,9 @@ from deployments.show import report
 from deployments.show.drawings import frozen_heap
 from deployments.show.overview import overview
 from deployments.show.overview import pages as newest_reports
+from tasks.data import TableError
+from tasks.data.errors import reading
+from tasks.data.parquet import frame
 from tasks.parsing import parse_json
 from tasks.report.svg import Drawn, collected_figures
 from warehouse import Warehouse, WarehouseError
@@ -287,13 +288,16 @@ def _not_here(site: Path, parts: list[str], warehouse: Warehouse) -> Iterator[st
     if lacking := sorted(set(parts) - set(answer_parts(warehouse))):
         n = f"{len(lacking)} of {len(parts)}"
         yield f"{n} parts with answers are not in this warehouse, such as {lacking[0]}"
+    rows = warehouse.query(_ROWS)
+    name = "data/metric_value.parquet"
     try:
-        published = pl.read_parquet(site / "data" / "metric_value.parquet")
-    except (OSError, pl.exceptions.PolarsError) as error:
-        yield f"data/metric_value.parquet: cannot be read: {error}"
+        published = frame(site / name)
+        with reading(name, "table of metric rows"):
+            here = rows.select(published.columns).cast(published.schema)
+            others = published.join(here, on=published.columns, how="anti", nulls_equal=True)
+    except TableError as error:
+        yield str(error)
         return
-    here = warehouse.query(_ROWS).select(published.columns).cast(published.schema)
-    others = published.join(here, on=published.columns, how="anti", nulls_equal=True)
     if others.height:
         first = others.row(0, named=True)
         where = ", ".join(str(first[name]) for name in ("run_id", "metric", "slice"))

@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from enum import StrEnum
 from io import BytesIO
 from itertools import accumulate
@@ -26,7 +27,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks.report.text import CONTROL
-from warehouse.querying import Rows
+from warehouse.querying import Rows, with_whole_numbers
 
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 """Console for progress, notes and errors; only data goes to standard output."""
@@ -160,10 +161,13 @@ def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:
     Args:
         quoted: put an apostrophe before texts that a spreadsheet would run as a formula.
     """
+    frame = with_whole_numbers(frame)
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.List(pl.String)]
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested() and name not in texts]
     as_json = [
-        pl.Series(name, [v if v is None else json.dumps(v, default=str) for v in frame[name].to_list()])
+        pl.Series(
+            name, [v if v is None else json.dumps(_json(v), default=str) for v in frame[name].to_list()]
+        )
         for name in nested
     ]
     flat = frame.with_columns(pl.col(texts).list.join("|"), *as_json)
@@ -172,9 +176,13 @@ def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:
 
 
 def to_json(frame: pl.DataFrame) -> str:
-    """Return rows as a JSON list of objects, infinity and NaN as null, without harmful control characters."""
-    rows = [{k: _json(v) for k, v in row.items()} for row in frame.to_dicts()]
-    text = json.dumps(rows, ensure_ascii=False, default=str, indent=2)
+    """Return rows as a JSON list of objects, without harmful control characters.
+
+    NaN is null, infinity the text "inf" or "-inf", also within lists and structs. Whole numbers have all
+    their digits.
+    """
+    rows = _json(with_whole_numbers(frame).to_dicts())
+    text = json.dumps(rows, ensure_ascii=False, default=str, indent=2, allow_nan=False)
     return CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text) + "\n"
 
 
@@ -213,6 +221,8 @@ def number(value: Any, digits: int = 3) -> str:
         return "–"
     if isinstance(value, float):
         return "∞" if math.isinf(value) else f"{value:.{digits}f}"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value)
 
 
@@ -257,4 +267,11 @@ def _folded(columns: Sequence[Sequence[str]], widths: list[int], room: int) -> l
 
 
 def _json(value: Any) -> Any:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    """Return a value as JSON has it: NaN as null, infinity and decimal fractions as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, Mapping):
+        return {str(name): _json(each) for name, each in value.items()}
+    return [_json(each) for each in value] if isinstance(value, list | tuple) else value

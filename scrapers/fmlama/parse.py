@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from scrapers.model import ScrapeError
+from tasks.data import TableError
+from tasks.data.json_rows import lines
+from tasks.data.reading import objects
 
 COLUMNS = {
     "url": pl.String(),
@@ -44,8 +47,8 @@ def parse(files: Mapping[str, bytes], in_order: bool = False) -> tuple[pl.DataFr
     dropped: Counter[str] = Counter()
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for name in sorted(files):
-        for number, line in _lines(name, files[name]):
-            row = _row(_object(line, f"{name}, line {number}"), f"{name}, line {number}", dropped)
+        for where, cells in _objects(name, files[name]):
+            row = _row(cells, where, dropped)
             if not row["name"] or not row["ingredients"]:
                 dropped["no_ingredient" if row["name"] else "no_name"] += 1
             elif rows.setdefault((row["url"], row["language"]), row) is not row:
@@ -54,24 +57,18 @@ def parse(files: Mapping[str, bytes], in_order: bool = False) -> tuple[pl.DataFr
     return pl.DataFrame(ordered, schema=COLUMNS, orient="row"), dict(sorted(dropped.items()))
 
 
-def _lines(name: str, content: bytes) -> Iterable[tuple[int, str]]:
-    """Return number and text of the lines that are not blank."""
+def _objects(name: str, content: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield place and object of the lines that are not blank."""
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ScrapeError(f"{name} is not UTF-8 ({error}): save it as JSON Lines in UTF-8") from error
-    return [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-
-
-def _object(line: str, where: str) -> Mapping[str, Any]:
-    try:
-        row = json.loads(line)
-        json.dumps(row, ensure_ascii=False).encode()  # fails for half a surrogate pair, which JSON can spell
-    except (ValueError, RecursionError) as error:
+        for place, cells in objects(lines(content)):
+            where = f"{name}, {place}"
+            json.dumps(cells, ensure_ascii=False).encode()  # fails for half a surrogate pair
+            yield where, cells
+    except TableError as error:
+        error.file = name
+        raise ScrapeError(str(error)) from error
+    except ValueError as error:
         raise ScrapeError(f"{where}: not JSON: {error}") from error
-    if not isinstance(row, dict):
-        raise ScrapeError(f"{where}: expected an object with {', '.join(TEXTS)} and obj_label")
-    return row
 
 
 def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[str, Any]:

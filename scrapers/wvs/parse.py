@@ -43,7 +43,7 @@ def parse(
     Raises:
         ScrapeError: a column or file is missing.
     """
-    table = csv_table.read(content, _SOURCE, name_of=_variable)
+    table = csv_table.read(content, _SOURCE, name_of=_variable, has_end=True)
     dropped: Counter[str] = Counter()
     if table.column("Q272") is not None:
         answers = _answers(table, _labels(labels), dropped)

@@ -23,7 +23,7 @@ from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served.by_name import fields_of
 from tasks.engines.served.providers import SERVERS, server, unsent
 from tasks.identity import checked_name
-from tasks.parsing import complaints, parse_toml, plain
+from tasks.parsing import complaints, parse_toml, plain, text_of
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -428,7 +428,7 @@ def read_spec(path: Path) -> EngineSpec:
         EngineError: the file is missing or not TOML, or a field is unknown or wrong; names file and field.
     """
     try:
-        fields = parse_toml(path.read_text(encoding="utf-8"))
+        fields = parse_toml(text_of(path.read_bytes()))
         spec = EngineSpec(**{"name": path.stem, **fields})
         if "name" in fields or (spec.reasoning is None and spec.web is None):
             return spec

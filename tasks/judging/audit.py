@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 from collections import Counter, defaultdict
@@ -21,6 +20,8 @@ from pydantic import (
     ValidationInfo,
 )
 
+from tasks.data import TableError
+from tasks.data import rows as table
 from tasks.judging.rubric import Rubric, normal
 
 AUDIT_COLUMNS = ("item", "group", "question", "answer", "criteria", "dimension", "annotator", "rating")
@@ -216,8 +217,8 @@ def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[lis
     seen: dict[tuple[str, str, str], str] = {}
     n_empty = 0
     for path in paths:
-        for line, cells in _lines(path):
-            where = f"{path}, line {line}"
+        for place, cells in _lines(path):
+            where = f"{path}, {place}"
             if not cells["rating"].strip():
                 n_empty += 1
                 continue
@@ -239,34 +240,17 @@ def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[lis
     return rows, n_empty
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each line's number and its unchanged cells of ``RATING_COLUMNS``.
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each line's place and its unchanged cells of ``RATING_COLUMNS``.
 
     Raises:
         RatingsError: not readable, not UTF-8, not CSV, or a column is missing; names the line.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            missing = set(RATING_COLUMNS) - set(reader.fieldnames or ())
-            if missing:
-                raise RatingsError(
-                    f"{path}, line 1: the header lacks {sorted(missing)}; it is {reader.fieldnames}"
-                )
-            for cells in reader:
-                if None in cells:
-                    raise RatingsError(
-                        f"{path}, line {reader.line_num}: more cells than the header; quote texts that "
-                        "contain a comma"
-                    )
-                yield reader.line_num, {column: cells[column] or "" for column in RATING_COLUMNS}
-    except OSError as error:
-        raise RatingsError(f"cannot read ratings from {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RatingsError(f"{path}: not UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
-    except csv.Error as error:
-        # The DictReader counts only the lines that it could read.
-        raise RatingsError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from error
+        for place, cells in table(path, needed=RATING_COLUMNS):
+            yield place, {column: cells[column] or "" for column in RATING_COLUMNS}
+    except TableError as error:
+        raise RatingsError(str(error)) from error
 
 
 def _fault(error: Any) -> str:

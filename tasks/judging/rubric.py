@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from tasks.engines.protocols import Message
 from tasks.loop.prompts import Prompt
-from tasks.parsing import complaints, parse_toml
+from tasks.parsing import complaints, parse_toml, text_of
 
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -308,10 +308,10 @@ def load_rubric(path: Path) -> Rubric:
         RubricError: the file is missing or not TOML, or a field is unknown, missing or wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_of(path.read_bytes())
     except OSError as error:
         raise RubricError(f"cannot read a rubric from {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
+    except ValueError as error:
         raise RubricError(f"{path}: not a TOML file in UTF-8: {error}") from error
     return parse_rubric(text, str(path))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,8 +9,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rapidfuzz import process
 
+from tasks.data import TableError
+from tasks.data.delimited import records
 from tasks.packs.shape import PackFault, PackFile, Text
-from tasks.parsing import TooDeep, parse_toml, plain
+from tasks.parsing import TooDeep, parse_toml, plain, text_of
 
 Placed = tuple[str, int | None, dict[str, Any]]
 """(file, line, cells) of a row."""
@@ -37,62 +37,23 @@ def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], 
 
     Lines above the header that begin with # are comments.
     """
-    records = csv_records(content, with_comments=True)
     try:
-        line, header = next(records, (1, []))
+        numbered = records(content, with_comments=True)
+        line, header = next(numbered, (1, []))
         if faults := list(_header([name.strip() for name in header], file, line, shape)):
             return [], faults
-        return _rows(records, [name.strip() for name in header], file, shape)
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        return [], [PackFault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
-    except CsvError as error:
-        fault = f"not a CSV file ({error})"
-        return [], [PackFault(file, error.line, "", fault, "put texts with quotes or commas in quotes")]
+        return _rows(numbered, [name.strip() for name in header], file, shape)
+    except TableError as error:
+        return [], [PackFault(file, error.line, "", error.what, error.advice)]
 
 
 def header_of(content: bytes) -> list[str]:
     """Return the columns of a CSV file; none if it is not CSV in UTF-8."""
     try:
-        _, header = next(csv_records(content, with_comments=True), (1, []))
+        _, header = next(records(content, with_comments=True), (1, []))
         return [name.strip() for name in header if name.strip()]
-    except (UnicodeDecodeError, CsvError):
+    except TableError:
         return []
-
-
-class CsvError(ValueError):
-    """Raised for a file that is not CSV from a line on."""
-
-    def __init__(self, line: int, fault: str) -> None:
-        self.line = line
-        super().__init__(fault)
-
-
-def csv_records(
-    content: bytes, delimiter: str = ",", with_comments: bool = False
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records of a CSV file, header first, each with the line on which it begins.
-
-    The standard reader is used because polars does not report the line of a fault.
-
-    Args:
-        with_comments: whether to skip lines above the header that begin with #.
-
-    Raises:
-        UnicodeDecodeError: the content is not UTF-8. CsvError: it is not CSV.
-    """
-    text, n_comments = content.decode("utf-8-sig"), 0
-    while with_comments and text.startswith("#"):
-        _, _, text = text.partition("\n")
-        n_comments += 1
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        last_line = 0
-        for cells in reader:
-            yield n_comments + last_line + 1, cells
-            last_line = reader.line_num
-    except csv.Error as error:
-        raise CsvError(n_comments + reader.line_num, str(error)) from error
 
 
 def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[PackFault]]:
@@ -107,9 +68,7 @@ def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Pla
 def tables_of(content: bytes, file: str) -> tuple[dict[str, Any], list[PackFault]]:
     """Return a TOML file's tables, or its faults."""
     try:
-        return parse_toml(content.decode("utf-8-sig")), []
-    except UnicodeDecodeError:
-        return {}, [PackFault(file, None, "", "it is not UTF-8", "save the file in that encoding")]
+        return parse_toml(text_of(content)), []
     except TooDeep as error:
         return {}, [PackFault(file, None, "", str(error), "shorten the dotted names, or nest less")]
     except ValueError as error:  # a number with thousands of digits raises no TOMLDecodeError
@@ -189,11 +148,11 @@ def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Ite
 
 
 def _rows(
-    records: Iterator[tuple[int, list[str]]], header: Sequence[str], file: str, shape: PackFile
+    numbered: Iterator[tuple[int, list[str]]], header: Sequence[str], file: str, shape: PackFile
 ) -> tuple[list[Placed], list[PackFault]]:
     rows: list[Placed] = []
     faults: list[PackFault] = []
-    for line, cells in records:
+    for line, cells in numbered:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):

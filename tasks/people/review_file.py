@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tasks.data import TableError
+from tasks.data import rows as table
 from tasks.identity import digest
 
 Decision = Literal["accept", "revise", "reject"]
@@ -93,37 +95,21 @@ class ReviewFile:
                 above, or a key occurs twice.
         """
         try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                rows = list(self._rows(path, csv.DictReader(file, strict=True)))
-        except OSError as error:
-            raise ReviewError(f"there is no readable review file at {path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ReviewError(f"{path}: not UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
+            rows = list(self._rows(path))
+        except TableError as error:
+            raise ReviewError(str(error)) from error
         decided = tuple(row for row in rows if row)
         return Decisions(decided, len(rows) - len(decided))
 
-    def _rows(self, path: Path, reader: csv.DictReader[str]) -> Iterator[Decided | None]:
+    def _rows(self, path: Path) -> Iterator[Decided | None]:
         """Yield each line's decision, None if it is pending."""
-        missing = set(self.columns) - set(reader.fieldnames or ())
-        if missing:
-            raise ReviewError(f"{path}, line 1: the header lacks the columns {', '.join(sorted(missing))}")
-        lines: dict[str, int] = {}
-        try:
-            for cells in reader:
-                where = f"{path}, line {reader.line_num}"
-                if None in cells or None in cells.values():
-                    raise ReviewError(
-                        f"{where}: number of cells and columns differ: quote texts that contain a comma"
-                    )
-                row = {name: cell.strip() for name, cell in cells.items()}
-                first = lines.setdefault(row[self.key], reader.line_num)
-                if first != reader.line_num:
-                    raise ReviewError(
-                        f"{where}, column {self.key}: on line {first} already: keep one of the two"
-                    )
-                yield self._decided(where, row)
-        except csv.Error as error:
-            raise ReviewError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from error
+        first: dict[str, str] = {}
+        for place, cells in table(path, needed=self.columns):
+            where = f"{path}, {place}"
+            row = {name: (cell or "").strip() for name, cell in cells.items()}
+            if (before := first.setdefault(row[self.key], place)) != place:
+                raise ReviewError(f"{where}, column {self.key}: on {before} already: keep one of the two")
+            yield self._decided(where, row)
 
     def _decided(self, where: str, row: dict[str, str]) -> Decided | None:
         decision = _decision(where, row)

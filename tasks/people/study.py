@@ -7,7 +7,6 @@ A study is a folder of five files. ``study.toml`` and ``items.jsonl`` hold what 
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,9 @@ from pydantic import (
     model_validator,
 )
 
+from tasks import parsing
+from tasks.data import TableError
+from tasks.data import rows as table
 from tasks.identity import digest
 from tasks.parsing import complaints, parse_json, parse_toml
 
@@ -407,7 +409,7 @@ def read_folder(folder: Path) -> StudyFolder:
 def read_study(path: Path) -> PeopleStudy:
     """Read study.toml. Raises StudyError that names the wrong field."""
     try:
-        return PeopleStudy.model_validate(parse_toml(path.read_text(encoding="utf-8")))
+        return PeopleStudy.model_validate(parse_toml(parsing.text_of(path.read_bytes())))
     except OSError as error:
         raise StudyError(f"there is no readable study at {path}: {error.strerror}") from error
     except ValidationError as error:
@@ -449,26 +451,32 @@ def write_assignments(path: Path, rows: Sequence[Assignment]) -> None:
 def _assignments(path: Path) -> list[Assignment]:
     if not path.exists():
         return []
-    rows = []
     try:
-        for cells in csv.DictReader(io.StringIO(text_of(path), newline="")):
-            rows.append(Assignment.model_validate(cells | {"shown": parse_json(cells["shown"] or "{}")}))
-    except StudyError:
-        raise
-    except (ValidationError, ValueError, KeyError, TypeError, csv.Error) as error:
+        return [
+            _assignment(row.cells, f"{path}, {row.place}")
+            for row in table(path, needed=Assignment.model_fields)
+        ]
+    except TableError as error:
+        raise StudyError(str(error)) from error
+
+
+def _assignment(cells: Mapping[str, Any], where: str) -> Assignment:
+    filled = {name: cell or "" for name, cell in cells.items()}
+    try:
+        return Assignment.model_validate(filled | {"shown": parse_json(cells["shown"] or "{}")})
+    except ValueError as error:
         reason = next(complaints(error, "as a whole")) if isinstance(error, ValidationError) else error
-        raise StudyError(f"{path}, line {len(rows) + 2}: {reason}") from error
-    return rows
+        raise StudyError(f"{where}: {reason}") from error
 
 
 def text_of(path: Path) -> str:
     """Return the text of a file. Raises StudyError if it is unreadable or not UTF-8."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return parsing.text_of(path.read_bytes())
     except OSError as error:
         raise StudyError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise StudyError(f"{path}: not UTF-8: {error.reason}") from error
+    except ValueError as error:
+        raise StudyError(f"{path}: {error}") from error
 
 
 def make_private(path: Path) -> None:

@@ -56,9 +56,9 @@ def test_wrong_input_is_one_error(build: tuple[str, ...]) -> None:
         (("culturall", "elevate", "-m", "fake-a", "--techniques", "magic"), "--techniques"),
         (("culturall", "release", "--queue", "no/where.csv"), "there is no folder no"),
         (("culturall", "release", "--same-meaning", "2"), "--same-meaning"),
-        (("culturall", "review", "none.csv"), "there is no readable review file"),
+        (("culturall", "review", "none.csv"), "none.csv: cannot be read"),
         (("specnorm", "build", "-m", "fake-a", "--yes-share", "2"), "--yes-share"),
-        (("specnorm", "review", "none.csv"), "there is no readable review file"),
+        (("specnorm", "review", "none.csv"), "none.csv: cannot be read"),
     ):
         code, text = run(*arguments)
         assert code == 1, arguments

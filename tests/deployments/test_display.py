@@ -9,6 +9,7 @@ import logging
 import re
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -154,9 +155,32 @@ def test_spreadsheet_format_has_no_formula(capsys: pytest.CaptureFixture[str]) -
     assert "=1+1\n" in capsys.readouterr().out
 
 
-def test_json_writes_infinity_and_nan_as_text_or_null(capsys: pytest.CaptureFixture[str]) -> None:
-    show(pl.DataFrame({"a": [float("inf"), float("nan"), 1.0]}), Format.json)
-    assert json.loads(capsys.readouterr().out) == [{"a": "inf"}, {"a": "nan"}, {"a": 1.0}]
+def test_json_writes_infinity_as_text_and_nan_as_null(capsys: pytest.CaptureFixture[str]) -> None:
+    values = [float("inf"), float("nan"), 1.0]
+    nested = [{"l": [value, {"x": value}]} for value in values]
+    show(
+        pl.DataFrame({"a": values, "b": [row["l"][:1] for row in nested], "c": [{"x": v} for v in values]}),
+        Format.json,
+    )
+    written = ["inf", None, 1.0]
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [
+        {"a": value, "b": [value], "c": {"x": value}} for value in written
+    ]
+    show(pl.DataFrame({"b": [values]}), Format.csv)
+    assert capsys.readouterr().out == 'b\n"[""inf"", null, 1.0]"\n'
+
+
+def test_numbers_of_39_digits_are_written_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    most = 2**127 - 1
+    with duckdb.connect() as connection:
+        frame = connection.sql(
+            f"SELECT {most}::HUGEINT AS a, [{{'h': {most}::HUGEINT}}] AS b, 1.50 AS d"
+        ).pl()
+    show(frame, Format.json)
+    assert json.loads(capsys.readouterr().out) == [{"a": most, "b": [{"h": most}], "d": "1.50"}]
+    for form in (Format.csv, Format.table):
+        show(frame, form, is_wide=True)
+        assert capsys.readouterr().out.replace("_", "").count(str(most)) == 2
 
 
 def test_numbers_and_intervals_are_printed_with_three_digits() -> None:

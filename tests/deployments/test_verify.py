@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from deployments.publish.site import MARK, verify
+from tasks.data import parquet
 from tests.deployments.commands import call, refused
 from warehouse import Warehouse, WarehouseError
 
@@ -72,6 +73,27 @@ def test_changed_hashes_are_detected_by_fingerprint_and_warehouse(
     assert "the fingerprint is" in problem
     (problem,) = verify(site, warehouse=filled).problems
     assert "metric rows are not in this warehouse" in problem
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1" + bytes(99) + b"PAR1", None])
+def test_a_table_that_cannot_be_read_is_a_problem(
+    site: Path, filled: Warehouse, content: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is damaged, or unpacks to more than may be read."""
+    monkeypatch.setattr(parquet, "MOST_BYTES", 2**20)
+    if content is None:
+        noise = pl.select(value=pl.int_range(2**18)).sample(fraction=1, shuffle=True, seed=0)
+        noise.write_parquet(site / METRICS)
+    else:
+        (site / METRICS).write_bytes(content)
+    problems = verify(site, warehouse=filled).problems
+    assert [problem for problem in problems if "it unpacks to" in problem or "not a readable" in problem]
+
+
+def test_a_table_of_other_columns_is_a_problem(site: Path, filled: Warehouse) -> None:
+    pl.DataFrame({"nothing": [1]}).write_parquet(site / METRICS)
+    problems = verify(site, warehouse=filled).problems
+    assert any("not a readable table of metric rows" in problem for problem in problems)
 
 
 def test_parts_missing_from_the_warehouse_are_counted(

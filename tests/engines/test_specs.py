@@ -80,6 +80,13 @@ def test_bad_file_is_named_with_its_field(tmp_path: Path, text: str, error: str)
     assert error in str(caught.value)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('model = "a/b"\nkind = "vllm"', encoding=encoding)
+    assert read_spec(path).model == "a/b"
+
+
 def test_latin1_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_bytes('name = "caf\xe9"'.encode("latin-1"))

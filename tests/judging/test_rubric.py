@@ -48,6 +48,13 @@ def test_a_wrong_rubric_is_refused_with_its_field(
         load_rubric(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_read(tmp_path: Path, rubric_text: str, encoding: str) -> None:
+    (tmp_path / "a.toml").write_text(rubric_text, encoding="utf-8")
+    (tmp_path / "b.toml").write_text(rubric_text, encoding=encoding)
+    assert load_rubric(tmp_path / "a.toml").hash() == load_rubric(tmp_path / "b.toml").hash()
+
+
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RubricError, match=r"cannot read a rubric from .*none\.toml: No such file"):
         load_rubric(tmp_path / "none.toml")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.packs import published
+from tasks.data import text
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all
 
 
@@ -34,7 +34,7 @@ def lay(folder: Path) -> list[Path]:
         (folder / name).write_bytes(content)
     large = folder / "j.json"
     large.touch()
-    os.truncate(large, published.LARGEST + 1)
+    os.truncate(large, text.MOST_BYTES + 1)
     return [*(folder / name for name in contents), large]
 
 

@@ -55,10 +55,10 @@ def test_an_existing_review_file_is_never_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ({"decision": "yes", "reviewer": "a"}, "line 3, column decision: 'yes' is not one of accept"),
-        ({"decision": "accept"}, "line 3, column reviewer: empty"),
-        ({"decision": "reject", "reviewer": "a"}, "line 3, column note: empty"),
-        ({"decision": "revise", "reviewer": "a", "note": "n"}, "line 3, .*no text was changed"),
+        ({"decision": "yes", "reviewer": "a"}, "line 2, column decision: 'yes' is not one of accept"),
+        ({"decision": "accept"}, "line 2, column reviewer: empty"),
+        ({"decision": "reject", "reviewer": "a"}, "line 2, column note: empty"),
+        ({"decision": "revise", "reviewer": "a", "note": "n"}, "line 2, .*no text was changed"),
         ({"decision": "accept", "reviewer": "a", "answer": "x"}, "line 2, .*the texts were changed"),
     ],
 )
@@ -71,7 +71,7 @@ def test_a_wrong_row_is_refused_with_line_and_column(
 
 def test_unreadable_and_incomplete_review_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
-    with pytest.raises(ReviewError, match="there is no readable review file"):
+    with pytest.raises(ReviewError, match=r"q\.csv: cannot be read"):
         QUEUE.read(path)
     path.write_bytes(b"draft,\xff\n")
     with pytest.raises(ReviewError, match="not UTF-8"):
@@ -80,8 +80,8 @@ def test_unreadable_and_incomplete_review_files_are_refused(tmp_path: Path) -> N
     with pytest.raises(ReviewError, match="line 1: the header lacks the columns answer, decision"):
         QUEUE.read(path)
     path.write_text(",".join(QUEUE.columns) + "\na,b\n")
-    with pytest.raises(ReviewError, match="line 2: number of cells and columns differ"):
+    with pytest.raises(ReviewError, match=r"line 2: .* cells for .* columns"):
         QUEUE.read(path)
     path.unlink()
-    with pytest.raises(ReviewError, match="line 4, column draft: on line 3 already"):
+    with pytest.raises(ReviewError, match="line 4, column draft: on line 2 already"):
         QUEUE.read(changed(path, {}, {"draft": "a"}))

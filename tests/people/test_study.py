@@ -131,3 +131,19 @@ def test_a_broken_study_folder_is_refused_with_file_and_line(
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(StudyError, match=message):
         read_folder(folder_path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_byte_order_marks_of_a_study_are_read(folder_path: Path, encoding: str) -> None:
+    before = read_folder(folder_path)
+    for file in (STUDY, ITEMS, PRIVATE, ASSIGNMENTS):
+        (folder_path / file).write_text((folder_path / file).read_text("utf-8"), encoding=encoding)
+    assert read_folder(folder_path) == before
+
+
+def test_an_assignment_with_a_cell_more_is_refused(folder_path: Path) -> None:
+    path = folder_path / ASSIGNMENTS
+    header, first, rest = path.read_text().split("\n", 2)
+    path.write_text(f"{header}\n{first.strip()},x\n{rest}")
+    with pytest.raises(StudyError, match=r"assignments\.csv, line 2: .* cells for .* columns"):
+        read_folder(folder_path)

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from pydantic import Field, JsonValue
 
 from tasks.builders.study import BuildParams
+from tasks.data import hub
 
 Technique = Literal["long_tail", "more_context", "less_context", "composition"]
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
@@ -44,7 +45,7 @@ class CreateParams(Measured):
     model: str | None = Field(
         None, description="model that writes: a catalogue name, Hugging Face id or local folder"
     )
-    topics: str | None = Field(
+    topics: hub.Pinned | None = Field(
         None,
         description=(
             "file of topics with descriptions and examples (.xlsx, .csv); empty: the 16 topics of the paper, "
@@ -58,14 +59,16 @@ class CreateParams(Measured):
             "number of examples that the model adds to each topic; from 1 on, it also proposes topic merges"
         ),
     )
-    datasets: list[str] = Field(
+    datasets: list[hub.Pinned] = Field(
         [],
         description="files of questions with answers to rewrite (.csv, .json, .jsonl, .parquet)",
     )
     pages: list[str] = Field(
         [], description="folders of .txt, .md and .html files, or files of excerpts with the column text"
     )
-    written: list[str] = Field([], description="files of items that people wrote, with the column author")
+    written: list[hub.Pinned] = Field(
+        [], description="files of items that people wrote, with the column author"
+    )
     language: str | None = Field(
         None, description="language (ISO 639-1) of sources that name none; empty: detected"
     )

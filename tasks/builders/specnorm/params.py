@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from tasks.builders.study import BuildParams
+from tasks.data import hub
 
 TARGET_ITEMS, TARGET_COUNTRIES, TARGET_YES_SHARE = 3766, 145, 0.65
 """Number of items and countries in SpecNorm, and its share of yes (Vo and Koyejo 2025, Benchmark 1)."""
@@ -14,7 +15,7 @@ class SpecnormParams(BuildParams):
     """Parameters: seeds, writing model and review file."""
 
     model: str = Field(description="model that writes: a catalogue name, Hugging Face id or local folder")
-    seeds: list[str] = Field(
+    seeds: list[hub.Pinned] = Field(
         [],
         description="files of statements with country and demographics (.csv, .json, .jsonl, .parquet); "
         "empty: the table specnorm_seed",

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.data import hub
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
@@ -41,7 +42,7 @@ class CulturallParams(GenerationParams):
         ge=1,
         description="items per language, a fixed choice spread over regions and topics; empty: all",
     )
-    file: str | None = Field(
+    file: hub.Pinned | None = Field(
         None,
         description="file of items in the published form (.xlsx, .csv, .tsv, .json, .jsonl, .parquet), used "
         "instead of the shipped ones",

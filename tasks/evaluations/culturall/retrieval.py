@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import bm25s
 
+from tasks.data.text import text as text_of
+
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # bm25s sets the level DEBUG when it is imported
 
 ENDINGS = (".txt", ".md")
@@ -64,12 +66,8 @@ def passages_for(
 
 
 def _passages(file: Path, root: Path) -> Iterator[Passage]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"documents: {file} is not UTF-8 ({error.reason}): save it in UTF-8") from error
     name = file.relative_to(root).as_posix()
-    for number, piece in enumerate(_pieces(text), 1):
+    for number, piece in enumerate(_pieces(text_of(file)), 1):
         yield Passage(name, number, piece)
 
 

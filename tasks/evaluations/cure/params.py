@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from tasks.data import hub
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
@@ -63,7 +64,9 @@ def is_at_equal_length(benchmark: str) -> bool:
     return kind_of(benchmark) == LENGTH_NORMALISED
 
 
-Paths = Annotated[list[str], BeforeValidator(lambda paths: [paths] if isinstance(paths, str) else paths)]
+Paths = Annotated[
+    list[hub.Pinned], BeforeValidator(lambda paths: [paths] if isinstance(paths, str) else paths)
+]
 """One path, or a list of paths, since CASA is published as pairs of files."""
 
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tasks.evaluations.explication import texts
 from tasks.loop.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
-from tasks.parsing import complaints, parse_json, parse_toml
+from tasks.parsing import complaints, parse_json, parse_toml, text_of
 
 FOLDER = Path(__file__).parent
 RECOMMENDER, USER = "recommender", "user"
@@ -258,7 +258,7 @@ def read_personas(path: Path) -> list[Persona]:
     rows: list[Mapping[str, Any]] = []
     for file in files:
         try:
-            content = parse_json(file.read_text(encoding="utf-8"))
+            content = parse_json(text_of(file.read_bytes()))
         except (OSError, ValueError) as error:
             raise PersonaError(f"{file}: not valid JSON in UTF-8: {error}") from error
         rows += content if isinstance(content, list) else [content]
@@ -436,7 +436,7 @@ def load_task(name: str) -> ExplicationTask:
     shipped = FOLDER / "tasks" / f"{name}.toml"
     path = shipped if re.fullmatch(r"\w+", name) and shipped.exists() else Path(name).expanduser()
     try:
-        return ExplicationTask(**parse_toml(path.read_text(encoding="utf-8")))
+        return ExplicationTask(**parse_toml(text_of(path.read_bytes())))
     except OSError as error:
         known = ", ".join(sorted(file.stem for file in (FOLDER / "tasks").glob("*.toml")))
         raise TaskError(f"tasks: no task {name!r}; use {known}, or the path of a TOML file") from error

@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from tasks.data import hub
 from tasks.evaluations.contract import Evaluation, Params
 from tasks.evaluations.recipe import checks
 from tasks.evaluations.recipe.definition import LETTERS, Choice, Preference, parsed
@@ -37,8 +38,10 @@ from tasks.packs.shape import PackError
 
 
 def _whole_path(data: str) -> str:
-    """Return the absolute path, since a run may be read again from another working folder."""
-    return data if not data or data.startswith("hf:") else str(Path(data).expanduser().absolute())
+    """Return the absolute path, since a run may be read again from another working folder, or the commit."""
+    if data.startswith("hf:"):
+        return hub.pinned(data)
+    return data and str(Path(data).expanduser().absolute())
 
 
 Data = Annotated[str, AfterValidator(_whole_path)]

@@ -6,32 +6,23 @@ A clone of a repository, a part of one, a single file, or a pinned revision on t
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import polars as pl
-
+from tasks.data import ENDINGS, TableError, hub, table
 from tasks.packs.files import HIDDEN
-from tasks.parsing import TooDeep, parse_json
+from tasks.parsing import parse_json
 
-LARGEST = 1 << 29
-"""Most bytes of a file; a larger one cannot be a benchmark's."""
-
-_ON_HUB = re.compile(r"hf:([\w.-]+/[\w.-]+)@([0-9a-f]{40})")
-_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
-_KEY = "key"
 _MOST_FOLDERS = 5000
 _ASKED = ("*.parquet", "*.jsonl", "*.json", "*.csv", "*.tsv")
 _FOR_EXAMPLES = ("dev", "validation", "train")
 """Splits that give examples, by the beginning of a file's name, or by its folder."""
-_POINTER = b"version https://git-lfs"
 _ABOUT = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "package.json"}
 """Files about a data set that are not part of it."""
 
@@ -77,9 +68,7 @@ class Files:
         """Return the files that ``--data`` names. Raises ValueError if there is nothing to read."""
         if not data:
             raise ValueError("--data: name the file or folder of the benchmark; its items are not shipped")
-        root = _from_hub(*match.groups()) if (match := _ON_HUB.fullmatch(data)) else Path(data).expanduser()
-        if data.startswith("hf:") and not match:
-            raise ValueError(f"--data {data}: write hf:OWNER/NAME@COMMIT, with all 40 digits of the commit")
+        root = hub.folder(data) if data.startswith("hf:") else Path(data).expanduser()
         if root.is_file():
             return cls(root.parent, (root,))
         if not root.is_dir():
@@ -133,29 +122,16 @@ def records(path: Path) -> Iterator[Record]:
         ValueError: it cannot be read, with the reason.
     """
     try:
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"it is larger than {LARGEST >> 20} MB")
-        with path.open("rb") as file:
-            if file.read(len(_POINTER)) == _POINTER:
-                raise ValueError('it is only a Git LFS pointer: run "git lfs pull"')
-        number = 0
-        for number, (place, row) in enumerate(_rows(path), 1):
-            if not isinstance(row, Mapping):
-                raise ValueError(f"entry {number} is not an object with columns")
-            yield Record(f"{path.name}, {place}", {spelt(str(name)): cell for name, cell in row.items()})
-        if not number:
-            raise ValueError("it has no entries")
-    except (OSError, ValueError, TooDeep, csv.Error, pl.exceptions.PolarsError) as error:
-        raise ValueError(f"{path.name} cannot be read: {first_line(error)}: check the file") from error
-    except Exception as error:  # readers of spreadsheets raise types of their own
-        if type(error).__module__.partition(".")[0] not in ("fastexcel", "_fastexcel"):
-            raise
-        raise ValueError(f"{path.name} is not an Excel file: download it again") from error
+        found = table(path, spelt)
+    except TableError as error:
+        error.file = path.name
+        raise
+    yield from (Record(f"{path.name}, {row.place}", row.cells) for row in found)
 
 
 def spelt(column: str) -> str:
-    """Return the form in which column names are compared: only letters and digits, case folded."""
-    return "".join(letter for letter in column.casefold() if letter.isalnum())
+    """Return the form in which column names are compared: letters, their marks and digits, case folded."""
+    return "".join(letter for letter in column.casefold() if unicodedata.category(letter)[0] in "LMN")
 
 
 def clean(text: str) -> str:
@@ -176,34 +152,9 @@ def _inside(root: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(folder, name)
-            is_table = path.suffix.lower() in _TABLES and name.lower() not in _ABOUT
+            is_table = path.suffix.lower() in ENDINGS and name.lower() not in _ABOUT
             if is_table and not name.startswith((".", "~$")) and path.is_file():
                 yield path
-
-
-def _rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield (place, row) of a file, by its format."""
-    match path.suffix.lower():
-        case ".csv" | ".tsv" as kind:
-            text = path.read_text(encoding="utf-8-sig")
-            delimiter = "\t" if kind == ".tsv" else _delimiter(text)
-            reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-            for row in reader:
-                yield f"line {reader.line_num}", {name: cell for name, cell in row.items() if name}
-        case ".jsonl" | ".ndjson":
-            yield from _lines(path.read_text(encoding="utf-8-sig"))
-        case ".json":
-            text = path.read_text(encoding="utf-8-sig")
-            yield from _lines(text) if _is_of_lines(text) else _entries(parse_json(text))
-        case ".parquet":
-            yield from ((f"row {n}", row) for n, row in enumerate(pl.read_parquet(path).to_dicts(), 1))
-        case ".xlsx":
-            sheets = pl.read_excel(path, sheet_id=0, infer_schema_length=0, raise_if_empty=False)
-            tables = (sheet for sheet in sheets.values() if sheet.height and sheet.width > 1)
-            sheet = next(tables, pl.DataFrame())
-            yield from ((f"row {n}", row) for n, row in enumerate(sheet.to_dicts(), 2))
-        case other:
-            raise ValueError(f"{other or 'no ending'} is not a known format")
 
 
 def whole(value: object) -> int | None:
@@ -213,39 +164,6 @@ def whole(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value % 1 == 0 else None
-
-
-def _delimiter(text: str) -> str:
-    """Return the delimiter of a .csv file, which some programs write with other characters than commas."""
-    header = text.partition("\n")[0]
-    return next((mark for mark in "\t;" if mark in header and "," not in header), ",")
-
-
-def _is_of_lines(text: str) -> bool:
-    """Return whether a JSON text has one object per line; the hub has such files under .json and .jsonl."""
-    first, _, rest = text.strip().partition("\n")
-    try:
-        return isinstance(parse_json(first), dict) and bool(rest)
-    except ValueError:
-        return False
-
-
-def _lines(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of JSON Lines. JSON texts may contain other characters that count as line ends."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield f"line {number}", parse_json(line)
-
-
-def _entries(content: object) -> Iterator[tuple[str, Any]]:
-    """Yield the objects of a JSON file: of a list, or by key."""
-    if isinstance(content, list):
-        yield from ((f"entry {number}", row) for number, row in enumerate(content, 1))
-    elif isinstance(content, dict):
-        for key, row in content.items():
-            yield f"key {key}", {**row, _KEY: key} if isinstance(row, dict) else row
-    else:
-        raise ValueError("it is neither a list nor an object")
 
 
 def listed(value: object) -> list[Any]:
@@ -269,16 +187,3 @@ def fields(value: object) -> Mapping[str, Any]:
     if isinstance(value, str):
         (value,) = listed(f"[{value}]") or [None]
     return value if isinstance(value, Mapping) else {}
-
-
-def _from_hub(name: str, commit: str) -> Path:
-    """Return the folder of a data set's commit, downloaded once."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, repo_type="dataset", revision=commit))
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"--data hf:{name}@{commit}: it cannot be fetched ({first_line(error)}): check name, commit and "
-            "network, or name a folder"
-        ) from error

@@ -16,6 +16,7 @@ from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
 from tasks.packs.files import AnyCells, header_of, read_csv, tables_of
 from tasks.packs.shape import PackError, PackFault, PackFile
+from tasks.parsing import text_of
 
 Read = Callable[[str], bytes]
 """A file beside the definition, by name. Raises OSError."""
@@ -179,7 +180,7 @@ def _rubric(definition: Recipe, read: Read) -> tuple[Rubric | None, list[PackFau
     if faults := tables_of(data, definition.rubric)[1]:
         return None, faults
     try:
-        return parse_rubric(data.decode("utf-8-sig"), definition.rubric), []
+        return parse_rubric(text_of(data), definition.rubric), []
     except RubricError as error:
         what = str(error).removeprefix(f"{definition.rubric}: ")
         return None, [PackFault(definition.rubric, None, "", what, "correct it")]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import FiniteFloat, PositiveInt, TypeAdapter
+
+from tasks.data import TableError
+from tasks.data.delimited import records
 
 Row = Mapping[str, Any]
 
@@ -70,7 +71,14 @@ def parse_rows(content: bytes, file: str, table: str) -> list[dict[str, Any]]:
         ValueError: the text names file, line and column, and says what to do.
     """
     columns = _TABLES[table]
-    header, lines = _cells(content, file)
+    try:
+        numbered = records(content)
+        _, cells = next(numbered, (1, []))
+        header = [name.strip() for name in cells]
+        lines = [(line, [cell.strip() for cell in cells]) for line, cells in numbered]
+    except TableError as error:
+        error.file = file
+        raise
     known = (*columns.needed, *columns.optional)
     if not set(columns.needed) <= set(header) <= set(known) or len(set(header)) < len(header):
         optional = f", and perhaps {', '.join(columns.optional)}" if columns.optional else ""
@@ -95,21 +103,6 @@ def parse_rows(content: bytes, file: str, table: str) -> list[dict[str, Any]]:
     if not rows:
         raise ValueError(f"{file} has a header and no rows: add some, or leave the file out")
     return rows
-
-
-def _cells(content: bytes, file: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the header, and (line number, cells) of each row that is not empty."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(f"{file}, line {line}: not UTF-8; save the file in that encoding") from error
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        return header, [(reader.line_num, [c.strip() for c in cells]) for cells in reader if cells]
-    except csv.Error as error:
-        raise ValueError(f"{file}, line {reader.line_num}: not a CSV file ({error}); check quotes") from error
 
 
 def _row(cells: Mapping[str, str], columns: _Columns, where: str) -> dict[str, Any]:

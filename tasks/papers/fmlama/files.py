@@ -17,6 +17,7 @@ from pydantic import Field
 
 from scrapers.fmlama.parse import parse
 from scrapers.model import ScrapeError
+from tasks.data.text import text
 from tasks.packs.published import (
     BenchmarkError,
     PublishedRow,
@@ -27,7 +28,7 @@ from tasks.packs.published import (
     skipped_note,
     validate,
 )
-from tasks.papers.fmlama.raw import is_filtered, text_of
+from tasks.papers.fmlama.raw import is_filtered
 from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, tried_field
 from tasks.parsing import parse_json
 
@@ -261,9 +262,9 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[FmlamaFiles, Sequence
 
 
 def _parsed(path: Path) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return the dishes of a file in any known encoding; raises BenchmarkError."""
+    """Return the dishes of a file; raises BenchmarkError."""
     try:
-        return parse({str(path): text_of(path).encode()}, in_order=True)
+        return parse({str(path): text(path).encode()}, in_order=True)
     except ScrapeError as error:
         raise BenchmarkError(str(error)) from error
 
@@ -289,7 +290,7 @@ def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[Pre
 
 def _by_origin(path: Path) -> dict[str, Any]:
     try:
-        by_origin = parse_json(text_of(path))
+        by_origin = parse_json(text(path))
     except BenchmarkError:
         raise
     except ValueError as error:

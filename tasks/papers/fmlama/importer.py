@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.data import TableError
+from tasks.data.json_rows import parsed
+from tasks.data.reading import objects
+from tasks.data.text import text
 from tasks.evaluations.fmlama.pack import PACK, DishRow, DishSetRow, OriginGroupRow, TemplateRow
 from tasks.packs.files import checked_row
 from tasks.packs.published import BenchmarkError, Row
-from tasks.papers.fmlama.raw import dishes_of_csv, dishes_of_lines, is_filtered, json_lines
+from tasks.papers.fmlama.raw import dishes_of_csv, dishes_of_lines, is_filtered
 from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files, SourceFiles, by_name
 from tasks.papers.sources import literal, read_source
@@ -159,12 +163,22 @@ def _groups(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
     return []
 
 
-def _lines(path: Path, pack: Pack) -> list[Row]:
+def _lines(path: Path, pack: Pack) -> Iterator[Row]:
+    """Yield the objects of a file's lines; other lines are left out with a note."""
+    faults: list[TableError] = []
     try:
-        return json_lines(path)
-    except BenchmarkError as error:
-        pack.left_out.append(str(error))
-        return []
+        for number, line in enumerate(text(path).split("\n"), 1):
+            if line.strip():
+                try:
+                    (row,) = objects([(f"line {number}", parsed(line, number))])
+                except TableError as error:
+                    faults.append(error)
+                else:
+                    yield row.cells
+    except TableError as error:
+        faults.append(error)
+    if faults:
+        pack.left_out.append(f"{path.name}: {len(faults)} lines left out, the first: {faults[0]}")
 
 
 def _text(path: Path, pack: Pack) -> str:

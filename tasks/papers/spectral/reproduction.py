@@ -16,6 +16,7 @@ import polars as pl
 from pydantic import Field
 from rapidfuzz.fuzz import ratio
 
+from tasks.data import table as read_table
 from tasks.metrics.agreement import er_sr_correlation
 from tasks.metrics.classification import f1_per_class, lower_median, macro_f1
 from tasks.metrics.spectral import (
@@ -26,7 +27,7 @@ from tasks.metrics.spectral import (
     spectral_gap_ratio,
 )
 from tasks.metrics.types import CATEGORIES, FloatArray
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each, read_parquet
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each
 from tasks.papers.reproduction import (
     Files,
     Numbers,
@@ -286,9 +287,9 @@ def _spectrum(table: FloatArray) -> tuple[float, float]:
 def _matrix(path: Path) -> FloatArray:
     """Return countries x items as probabilities. Raises BenchmarkError."""
     try:
-        frame = read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+        frame = pl.DataFrame([dict(row.cells) for row in read_table(path)], infer_schema_length=None)
         table = frame.drop("country").cast(pl.Float64).to_numpy()
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except pl.exceptions.PolarsError as error:
         message = str(error).splitlines()[0]
         raise BenchmarkError(f"{path}: not countries by items: {message}") from error
     if table.shape[0] < 2 or table.shape[1] < 1 or frame["country"].is_duplicated().any():

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
+from tasks.data.text import text
 from tasks.evaluations.worldwise.params import MINILM
 from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, skipped_note
@@ -274,10 +275,7 @@ def _phrases(path: Path) -> list[str]:
         rows: Sequence[Row] = read_published(path)
         phrases = [str(row.get("phrase") or "").strip() for row in rows]
     else:
-        try:
-            phrases = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-        except (OSError, UnicodeDecodeError) as error:
-            raise BenchmarkError(f"{path}: cannot be read as UTF-8: {error}") from error
+        phrases = [line.strip() for line in text(path).splitlines()]
     phrases = [phrase for phrase in phrases if phrase]
     if not phrases:
         raise BenchmarkError(f"{path}: no phrases; write one per line, or a column phrase")

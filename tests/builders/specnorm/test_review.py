@@ -65,12 +65,12 @@ def test_decisions_are_read_and_published_with_their_provenance(path: Path) -> N
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (REVISE | {"label": "maybe"}, r"queue\.csv, line 4: .*label"),
-        (REVISE | {"norm": " "}, "line 4: .*norm"),
-        (ACCEPT | {"cues": "Chechnya"}, "line 4: 'Chechnya' is not a cue"),
+        (REVISE | {"label": "maybe"}, r"queue\.csv, line 3: .*label"),
+        (REVISE | {"norm": " "}, "line 3: .*norm"),
+        (ACCEPT | {"cues": "Chechnya"}, "line 3: 'Chechnya' is not a cue"),
         (ACCEPT | {"stance": ""}, "column stance: '' is neither yes nor no: restore its value"),
         (ACCEPT | {"label": "no"}, "'accept', but the texts were changed: write 'revise'"),
-        ({"seed": "seed-1"}, "line 4, column seed: on line 2 already"),
+        ({"seed": "seed-1"}, "line 3, column seed: on line 2 already"),
     ],
 )
 def test_wrong_cell_is_refused_with_its_place(path: Path, cells: Row, message: str) -> None:
@@ -80,7 +80,7 @@ def test_wrong_cell_is_refused_with_its_place(path: Path, cells: Row, message: s
 
 
 @pytest.mark.parametrize(
-    ("line", "message"), [("a," * 20, "number of cells and columns differ"), ('"a"b', "not CSV")]
+    ("line", "message"), [("a," * 20, ".* cells for .* columns"), ('"a"b', "not a CSV file")]
 )
 def test_malformed_line_is_refused(path: Path, line: str, message: str) -> None:
     path.write_text(f"{','.join(COLUMNS)}\n{line}\n")

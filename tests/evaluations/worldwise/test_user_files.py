@@ -41,7 +41,7 @@ def test_cells_become_typed_values() -> None:
         ("scenario", f"{SCENARIOS},text\n", "each once"),
         ("scenario", f"{SCENARIOS}\n", "has a header and no rows"),
         ("scenario", "", "line 1: columns are ;"),
-        ("scenario", f"{SCENARIOS}\nMünchen", r"s.csv, line 2: not UTF-8"),
+        ("scenario", f"{SCENARIOS}\nMünchen", r"s.csv, line 2: it is not UTF-8"),
         ("scenario", f"{SCENARIOS}\na,h,d,c,t,x\n", "line 2: 6 cells under 7 columns"),
         ("scenario", f"{SCENARIOS}\na,h,d,c,t,x, \n", "line 2, column option_b: the cell is empty"),
         ("scenario", f"{SCENARIOS}\na,h,d,c,t,x,y\n\na,h,d,c,t,x,y\n", "line 4, column scenario: .*line 2"),

@@ -113,7 +113,7 @@ def test_errors_name_file_line_and_field(line: str | dict[str, Any], message: st
 
 
 def test_other_encoding_is_refused() -> None:
-    with pytest.raises(ScrapeError, match=r"latin\.jsonl is not UTF-8"):
+    with pytest.raises(ScrapeError, match=r"latin\.jsonl, line 1: it is not UTF-8"):
         parse({"latin.jsonl": '{"sub_label": "crème"}'.encode("latin-1")})
 
 

@@ -59,8 +59,8 @@ def test_dropped_and_unreadable_cells_are_counted() -> None:
 
 
 def test_variants_of_the_header_are_read() -> None:
-    content = b"\xef\xbb\xbffood_id;NAME;Country\r\n0;Pho;Vietnam\r\n\r\n1;Short row\r\n"
-    assert parse(content, COUNTRIES).items == (ListItem("Pho", countries=("VN",)), ListItem("Short row"))
+    content = b"\xef\xbb\xbffood_id;NAME;Country\r\n0;Pho;Vietnam\r\n\r\n1;Soup;\r\n"
+    assert parse(content, COUNTRIES).items == (ListItem("Pho", countries=("VN",)), ListItem("Soup"))
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,10 @@ def test_variants_of_the_header_are_read() -> None:
         ),
         (file_of(header=("Name", "Area")), "no column 'Countries' or 'Country'; its columns: 'Name', 'Area'"),
         (file_of(), "no item was found"),
-        (b"", "the file is empty"),
-        (b'Name,Countries\n"' + b"x" * 200_000, "not valid CSV"),
+        (b"Name,Countries\nPho\n", "line 2: 1 cells for 2 columns"),
+        (b"Name,Countries\nPho, beef,Vietnam\n", "line 2: 3 cells for 2 columns"),
+        (b"", "it is empty"),
+        (b'Name,Countries\n"' + b"x" * 200_000, "line 2: not a CSV file"),
     ],
 )
 def test_other_files_are_refused(content: bytes, message: str) -> None:

@@ -1,0 +1,175 @@
+"""Small files that unpack to any amount are refused before they are unpacked; long ones are streamed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.data import TableError, parquet, rows, table, text, xlsx
+from tasks.data.errors import reading
+from tests.packs.test_published import write_xlsx
+
+
+def replaced(path: Path, part: str, old: str, new: str, more: dict[str, str] | None = None) -> Path:
+    """Write a workbook of one cell again with a part of it replaced."""
+    write_xlsx(path, [["a", "b"], ["1", "2"]])
+    with ZipFile(path) as book:
+        parts = {name: book.read(name).decode() for name in book.namelist()}
+    with ZipFile(path, "w", ZIP_DEFLATED) as book:
+        for name, content in (parts | (more or {})).items():
+            assert part not in name or old in content
+            book.writestr(name, content.replace(old, new) if part in name else content)
+    return path
+
+
+@pytest.mark.parametrize("place", ['r="XFD1048576"', 'r="A1048576"', "r='ZZ400000'"])
+def test_a_cell_in_the_last_corner_of_a_sheet_is_refused(place: str, tmp_path: Path) -> None:
+    """Readers make room for every cell up to it."""
+    cell = f"<row><c {place}><v>1</v></c></row></sheetData>"
+    path = replaced(tmp_path / "t.xlsx", "sheet1", "</sheetData>", cell)
+    if "A1048576" in place:
+        pytest.MonkeyPatch().setattr(xlsx, "MOST_CELLS", 2_000_000)
+    with pytest.raises(TableError, match="cells up to its last row and column"):
+        table(path)
+
+
+def test_a_text_that_many_cells_share_is_counted_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xlsx, "MOST_BYTES", 2**20)
+    shared = f"<sst><si><t>{'x' * 2**14}</t></si></sst>"
+    used = '<row><c t="s"><v>0</v></c><c/></row>' * 100
+    path = replaced(
+        tmp_path / "t.xlsx", "sheet1", "</sheetData>", f"{used}</sheetData>", {"xl/sharedStrings.xml": shared}
+    )
+    assert path.stat().st_size < 2**13
+    with pytest.raises(TableError, match="its cells have 1,638,400 characters"):
+        table(path)
+
+
+def test_a_sheet_under_another_ending_is_refused(tmp_path: Path) -> None:
+    path = replaced(tmp_path / "t.xlsx", "workbook.xml.rels", "sheet1.xml", "sheet1.txt")
+    with pytest.raises(TableError, match="is not XML"):
+        table(path)
+
+
+def test_a_text_that_a_parquet_file_repeats_is_in_memory_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.parquet"
+    big, n = "x" * 2**16, 3000
+    words = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([big]))
+    lists = pa.ListArray.from_arrays(pa.array(range(0, n + 1)), words)
+    pq.write_table(pa.table({"a": words, "b": lists, "c": pa.StructArray.from_arrays([words], ["d"])}), path)
+    assert path.stat().st_size < 2**16
+    first, *_, last = rows(path)
+    assert first.cells == last.cells == {"a": big, "b": [big], "c": {"d": big}}
+    monkeypatch.setattr(text, "MOST_BYTES", 2**25)
+    with pytest.raises(TableError, match="row 171: it has more than 33,554,432 letters: split it"):
+        table(path)
+    monkeypatch.setattr(parquet, "MOST_BYTES", 2**10)
+    for read in (table, lambda path: list(rows(path))):
+        with pytest.raises(TableError, match="it unpacks to"):
+            read(path)
+
+
+def test_nested_parquet_values_are_those_of_polars(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    made = [
+        {"s": "x", "l": ["a", None], "o": {"p": [1, 2], "q": "y"}, "n": 1.5, "b": b"z"},
+        {"s": None, "l": None, "o": None, "n": float("inf"), "b": None},
+        {"s": "x", "l": [], "o": {"p": None, "q": None}, "n": None, "b": b"z"},
+    ]
+    pl.DataFrame(made).with_columns(t=pl.datetime(2020, 1, 2, time_unit="ns")).write_parquet(path)
+    assert [row.cells for row in rows(path)] == pl.read_parquet(path).to_dicts()
+
+
+def test_a_panic_is_an_error_that_names_the_file() -> None:
+    class PanicError(BaseException):
+        """As those of polars."""
+
+    with (
+        pytest.raises(TableError, match=r"t\.parquet: not a readable Parquet file: it broke: check"),
+        reading("t.parquet", "Parquet file"),
+    ):
+        raise PanicError("it broke\nsomewhere")
+    with pytest.raises(KeyboardInterrupt), reading("t.parquet"):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".jsonl"])
+def test_a_table_of_too_many_cells_is_refused_while_it_is_read(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "MOST_CELLS", 1000)
+    path = tmp_path / f"t{ending}"
+    entry = json.dumps({"a": [[]] * 10})
+    path.write_text({
+        ".csv": "a,b\n" + "1,\n" * 1000,
+        ".json": f"[{', '.join([entry] * 200)}]",
+        ".jsonl": f"{entry}\n" * 200,
+    }[ending])  # fmt: skip
+    with pytest.raises(TableError, match="it has more than 1,000 cells: split it"):
+        table(path)
+    assert len(list(rows(path))) in (200, 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("line.csv", "a\n" + "," * 5000), ("cells.csv", 'a\n"\n",' + '"\n",' * 2000),
+        ("line.jsonl", "[" + " " * 5000),
+        ("entry.json", '[{"a": "' + "x" * 5000), ("entry.json", "[" + '{"a":' * 9),
+    ],
+)  # fmt: skip
+def test_an_endless_record_is_refused(
+    name: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "LARGEST_RECORD", 1000)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(TableError, match=r"has more than 1,000 characters|not JSON"):
+        list(rows(tmp_path / name))
+
+
+STREAMED = """
+import resource, sys
+from pathlib import Path
+from tasks.data import rows
+next(rows(Path(sys.argv[2])))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+n = sum(1 for _ in rows(Path(sys.argv[1])))
+print(n, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".jsonl", ".parquet"])
+def test_rows_are_streamed_with_flat_memory(ending: str, tmp_path: Path) -> None:
+    """40 MB of rows, read by a process of its own, which needs less than 25 MB for them."""
+    path, small = tmp_path / f"t{ending}", tmp_path / f"small{ending}"
+    n, text = 40_000, "x" * 1000
+    for file, count in ((path, n), (small, 2)):
+        match ending:
+            case ".csv":
+                file.write_text("a,b\n" + f"1,{text}\n" * count)
+            case ".json":
+                file.write_text("[" + ",\n".join([json.dumps({"a": 1, "b": text})] * count) + "]")
+            case ".jsonl":
+                file.write_text(f"{json.dumps({'a': 1, 'b': text})}\n" * count)
+            case _:
+                made = pl.select(a=pl.int_range(count).cast(pl.String) + text)
+                made.write_parquet(file, row_group_size=4000, compression="uncompressed")
+    done = subprocess.run(
+        [sys.executable, "-c", STREAMED, path, small],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    read, megabytes = map(int, done.stdout.split())
+    assert read == n
+    assert megabytes < 25
