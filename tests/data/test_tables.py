@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 import pytest
@@ -37,8 +38,8 @@ def as_csv(separator: str, encoding: str, end: str) -> Callable[[Path, list[str]
 
     def write(path: Path, names: list[str], cells: list[list[str]]) -> None:
         text = io.StringIO(newline="")
-        quoting = csv.QUOTE_ALL if end == "\r" else csv.QUOTE_MINIMAL  # else csv leaves \n unquoted
-        writer = csv.writer(text, delimiter=separator, lineterminator=end, quoting=quoting)
+        quoted: Literal[0, 1] = 1 if end == "\r" else 0  # QUOTE_ALL: else csv leaves \n unquoted
+        writer = csv.writer(text, delimiter=separator, lineterminator=end, quoting=quoted)
         writer.writerow(names)
         writer.writerows(cells)
         path.write_bytes((text.getvalue() + end).encode(encoding))
