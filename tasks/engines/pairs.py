@@ -11,7 +11,9 @@ The rules are those of version 0.4 (``TemplateLM._encode_pair``, ``HFLM.tok_enco
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from tasks.engines.protocols import Context, EngineError, Message, TextPair
@@ -43,7 +45,7 @@ def rendered_context(tokenizer: Any, context: Context) -> str:
     """Return the text of a context: the raw text, or a conversation in the model's chat template.
 
     If the last message is the assistant's, it is left open; otherwise the template opens one. A template that
-    rejects a system message is tried without it.
+    rejects a system message is tried without it. A warning says once if a template rejects or ignores one.
 
     Raises:
         EngineError: the tokenizer has no chat template, or the template rejects the conversation.
@@ -58,16 +60,29 @@ def rendered_context(tokenizer: Any, context: Context) -> str:
     without_system = [message for message in context if message["role"] != "system"]
     try:
         try:
-            return _in_template(tokenizer, context)
+            text = _in_template(tokenizer, context)
         except Exception:  # the template's code may raise anything
             if len(without_system) == len(context):
                 raise
-            return _in_template(tokenizer, without_system)
+            text = _in_template(tokenizer, without_system)
+        if any(m["content"].strip() not in text for m in context if m["role"] == "system"):
+            _say_without_system(str(tokenizer.name_or_path))
+        return text
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise EngineError(
             f"the chat template of {tokenizer.name_or_path!r} does not take a conversation: {reason}"
         ) from error
+
+
+@cache
+def _say_without_system(model: str) -> None:
+    """Warn, once for each model, that its prompts have no system prompt."""
+    logging.getLogger("culturemeter").warning(
+        "the chat template of %r has no place for a system prompt: its prompts are without --system and the "
+        "task's description",
+        model,
+    )
 
 
 def _in_template(tokenizer: Any, messages: Sequence[Message]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,6 +81,26 @@ def test_template_without_system_role_is_rendered_without_it(smollm2_tokenizer: 
 
     assert rendered_context(Picky(), talk) == "<Hi>"
     assert "Be brief." in rendered_context(smollm2_tokenizer, talk)
+
+
+@pytest.mark.parametrize("ignores", [True, False])
+def test_a_system_prompt_that_a_template_drops_is_said_once(
+    ignores: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Drops:
+        chat_template, name_or_path = "x", f"drops {ignores}"
+
+        def apply_chat_template(self, messages: Any, **_: Any) -> str:
+            if messages[0]["role"] == "system" and not ignores:
+                raise ValueError("System role not supported")
+            return f"<{messages[-1]['content']}>"
+
+    logging.getLogger("culturemeter").propagate = True
+    talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    assert [rendered_context(Drops(), each) for each in (talk[1:], talk, talk)] == ["<Hi>"] * 3
+    assert [record.message.partition(":")[0] for record in caplog.records] == [
+        f"the chat template of 'drops {ignores}' has no place for a system prompt"
+    ]
 
 
 def test_conversation_without_a_chat_template_is_refused(gemma3_tokenizer: Any) -> None:

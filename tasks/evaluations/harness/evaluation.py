@@ -19,8 +19,8 @@ from tasks.evaluations.contract import (
     Tables,
     comparable,
 )
-from tasks.evaluations.harness import read, rows
-from tasks.evaluations.harness.library import VERSION, context_of
+from tasks.evaluations.harness import examples, read, rows
+from tasks.evaluations.harness.library import VERSION, HarnessTask, context_of
 from tasks.evaluations.harness.study import (
     OWN,
     HarnessItem,
@@ -89,8 +89,17 @@ def _size(study: HarnessStudy) -> str:
         if by == OWN:
             clusters = "each its own cluster: --cluster FIELD names what they vary by"
         n = f"{len(own)} of {task.n_documents}" if len(own) < task.n_documents else f"{len(own)}"
-        lines.append(f"{task.name}: {n} documents, {shots}-shot, {clusters}")
+        lines.append(f"{task.name}: {n} documents, {shots}-shot{_examples(task)}, {clusters}")
+        lines += [f"{task.name}: {trouble}" for trouble in task.filter_troubles]
+        if task.wrong_labels:
+            doc, why = next(iter(task.wrong_labels.items()))
+            n_wrong = f"{len(task.wrong_labels)} of {len(own)} documents will be unscored"
+            lines.append(f"{task.name}: {n_wrong}: of document {doc}, {why}")
     return "\n".join(lines)
+
+
+def _examples(task: HarnessTask) -> str:
+    return f" (from {place})" if (place := examples.source(task.library)) else ""
 
 
 def _item_rows(study: HarnessStudy) -> Rows:
@@ -156,7 +165,7 @@ _DESCRIBED = Described(
         "prompt": "as each task has it",
         "cluster": "cluster",
         "slices": None,
-        "also": [],
+        "also": ["examples_evaluated"],
         "lost": "refused or empty",
         "controls": {f"{rows.SCORE}_{control}": f"{control}_gain" for control in rows.CONTROLS},
         "checks": [],

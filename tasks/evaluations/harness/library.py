@@ -20,7 +20,7 @@ from typing import Any
 
 from tasks.engines.protocols import Context, Message
 from tasks.engines.specs import is_allowed
-from tasks.evaluations.harness import sources
+from tasks.evaluations.harness import examples, form, sources
 from tasks.identity import digest
 
 VERSION = "0.4.13"
@@ -41,6 +41,13 @@ class _Chat(str):
         own = cls(json.dumps([dict(message) for message in messages], ensure_ascii=False))
         own.messages = [dict(message) for message in messages]
         return own
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """Stands for the result of a filter that fails."""
+
+    why: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +99,32 @@ class HarnessTask:
                 choices = self.choices(doc)
                 gold = choices.index(gold) if gold in choices else -100
             elif self.writes and self.library.config.doc_to_choice is not None and isinstance(gold, int):
-                gold = self.choices(doc)[gold]
+                choices = self.choices(doc)
+                gold = choices[gold] if 0 <= gold < len(choices) else None
             golds[doc] = gold
         return golds
+
+    @cached_property
+    def wrong_labels(self) -> dict[int, str]:
+        """Return the documents whose right answer is none of their options, each with the reason.
+
+        If some labels are the number of options and none is 0, labels count from 1, and all are wrong.
+        """
+        if self.library.config.doc_to_choice is None:
+            return {}
+        wrong: dict[int, str] = {}
+        counts_from_1 = self.chooses
+        for doc, gold in self.golds.items():
+            n = len(self.choices(doc))
+            places = gold if isinstance(gold, list) else [gold]
+            is_place = [isinstance(place, int) and 0 <= place < n for place in places]
+            if not places or not all(is_place if self.chooses else [place is not None for place in places]):
+                of = self.library.doc_to_text if self.library.multiple_input else self.library.doc_to_target
+                wrong[doc] = f"its label {_shown(of(self.documents[doc]))} is none of its {n} options"
+            counts_from_1 &= all(isinstance(place, int) and 1 <= place <= n for place in places)
+        if wrong and counts_from_1:
+            return dict.fromkeys(self.golds, "labels count from 1, and those of the harness count from 0")
+        return wrong
 
     def target(self, doc: int) -> str:
         """Return right answers in words, separated by |."""
@@ -102,7 +132,8 @@ class HarnessTask:
         if self.chooses:
             choices = self.choices(doc)
             places = gold if isinstance(gold, list) else [gold]
-            return " | ".join(choices[place] for place in places if 0 <= place < len(choices))
+            known = (place for place in places if isinstance(place, int) and 0 <= place < len(choices))
+            return " | ".join(choices[place] for place in known)
         return " | ".join(map(str, gold)) if isinstance(gold, list) else str(gold)
 
     def scored(
@@ -121,8 +152,39 @@ class HarnessTask:
             return {}
         with quiet():
             for each in self.library._filters:
-                each.apply(flat)
+                self._filtered(each, flat, list(settings.values()))
             return {doc: self._processed(doc, some) for doc, some in settings.items()}
+
+    def _filtered(self, ensemble: Any, flat: list[Any], by_document: Sequence[list[Any]]) -> None:
+        """Apply a filter; if it fails on some documents, these have the reason in place of its result."""
+        try:
+            ensemble.apply(flat)
+        except Exception:  # a filter, on any text
+            for some in by_document:
+                try:
+                    ensemble.apply(some)
+                except Exception as error:
+                    for instance in some:
+                        instance.filtered_resps[ensemble.name] = _Failed(sources._first_line(error))
+
+    @cached_property
+    def filter_troubles(self) -> list[str]:
+        """Return what is wrong with filters, each in words, by what they do with each right answer."""
+        if not self.writes:
+            return []
+        troubles = []
+        for ensemble in self.library._filters:
+            failed = 0
+            for doc, gold in self.golds.items():
+                text = str(gold[0]) if isinstance(gold, list) and gold else str(gold)
+                some = [_with(self.instances[doc][0], [text] * (self.instances[doc][0].repeats or 1))]
+                self._filtered(ensemble, some, [some])
+                failed += isinstance(some[0].filtered_resps[ensemble.name], _Failed)
+            if failed:
+                troubles.append(
+                    f"its filter {ensemble.name!r} fails on {failed} of {len(self.golds)} right answers"
+                )
+        return troubles
 
     def _processed(self, doc: int, instances: Sequence[Any]) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -140,6 +202,10 @@ class HarnessTask:
         return values
 
     def _one(self, doc: int, filtered: Sequence[Any], ending: str) -> dict[str, Any]:
+        if doc in self.wrong_labels:
+            return {"": self.wrong_labels[doc]}
+        if failed := next((each for each in filtered if isinstance(each, _Failed)), None):
+            return {"": f"the task's filter fails: {failed.why}"}
         try:
             values = self.library.process_results(dict(self.documents[doc]), list(filtered))
         except Exception as error:  # a task's own code, on any text
@@ -208,45 +274,45 @@ def load_tasks(
     except ImportError as error:
         raise ValueError(MISSING) from error
     datasets.disable_progress_bars()
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # a request to a server, for files of this machine too
     manager = _manager(specs)
-    tasks: dict[str, HarnessTask] = {}
     _hold_templates(lm_eval.utils)
-    every = [entry for spec in specs for entry in sources.entries(manager, spec)]
-    places: dict[str, Any] = {}
-    for entry in every:
-        if places.setdefault(entry.name, entry.yaml_path) != entry.yaml_path:
+    every: dict[str, sources.Entry] = {}
+    for entry in (each for spec in specs for each in sources.entries(manager, spec)):
+        if every.setdefault(entry.name, entry) != entry:
             raise ValueError(f"--tasks: two tasks are called {entry.name!r}: rename one of them")
-        sources.check_code(entry)
-    single = [entry for entry in every if entry.kind.name in ("TASK", "PY_TASK")]
-    sources.check_shared(single, data)
-    for entry in single:
-        if entry.name not in tasks:
-            replaced = sources.data_of(entry, data, revision)
-            own = _built(manager, entry, replaced, fewshot, fewshot_seed)
-            asks = _Asks(own, fewshot_seed, chat, multiturn, system)
-            tasks[entry.name] = asks.task(entry.name, choose)
+    sources.check_shared(every.values(), data)
+    tasks: dict[str, HarnessTask] = {}
+    for entry in every.values():
+        replaced = sources.data_of(entry, data, revision)
+        own = _built(manager, entry, replaced, fewshot, fewshot_seed)
+        asks = _Asks(own, fewshot_seed, chat, multiturn, system)
+        tasks[entry.name] = asks.task(entry.name, choose)
     if not tasks:
         raise ValueError(f"--tasks: {', '.join(specs)} matches no task")
     return [tasks[name] for name in sorted(tasks)]
 
 
 def _manager(specs: Sequence[str]) -> Any:
-    """Return the library's index; without its own thousands of files if only YAML files are named."""
-    from pathlib import Path
-
+    """Return the library's index; without its own thousands of files if only files of tasks are named."""
     from lm_eval.tasks import TaskManager
 
     with quiet():
-        return TaskManager(include_defaults=not all(Path(spec).is_file() for spec in specs))
+        return TaskManager(include_defaults=not all(sources.is_task(spec) for spec in specs))
 
 
 def _built(
-    manager: Any, entry: Any, replaced: Mapping[str, Any], fewshot: int | None, fewshot_seed: int
+    manager: Any, entry: sources.Entry, replaced: Mapping[str, Any], fewshot: int | None, fewshot_seed: int
 ) -> Any:
-    """Return the library's task for an entry, prepared as its own command does."""
+    """Return the library's task for what has been checked: it reads no YAML itself."""
+    from lm_eval.tasks._index import Entry, Kind
+
     try:
         with quiet():
-            task = manager._factory.build(entry, overrides=dict(replaced) or None, registry=manager._index)
+            config = form.resolved({**entry.config, **replaced})
+            kind = Kind.PY_TASK if "class" in config else Kind.TASK
+            built = Entry(entry.name, kind, None, config)
+            task = manager._factory.build(built, registry=manager._index)
     except Exception as error:  # data sets, templates and configs may raise anything
         raise ValueError(f"task {entry.name!r} cannot be built: {sources._first_line(error)}") from error
     kind = str(task.OUTPUT_TYPE)
@@ -264,6 +330,8 @@ def _built(
     elif own is None:
         task.set_config("num_fewshot", 0)
     task.set_fewshot_seed(seed=fewshot_seed)
+    if examples.source(task) == examples.EVALUATED:
+        examples.Sampler(task).hold()
     return task
 
 
@@ -318,13 +386,11 @@ class _Asks:
 
     def _why_not(self) -> str:
         """Return why there is no prompt without the question; "" if there is one."""
-        config = self.library.config
         if str(self.library.OUTPUT_TYPE) != "multiple_choice" or self.library.multiple_input:
             return "only prompts with options after them are asked without the question"
         if not self._question():
             return "its prompt names no field that options and answer do not need"
-        shots, split = config.num_fewshot or 0, self.library.fewshot_cfg.split
-        if shots and split in (None, config.test_split or config.validation_split):
+        if examples.source(self.library) == examples.EVALUATED:
             return "examples come from the documents themselves"
         return ""
 
@@ -376,6 +442,12 @@ def _with(instance: Any, response: Any) -> Any:
     own = copy.copy(instance)
     own.resps, own.filtered_resps = list(response) if isinstance(response, list) else [response], {}
     return own
+
+
+def _shown(value: Any) -> str:
+    """Return a label as text, shortened if long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _same(first: Sequence[Any], second: Sequence[Any]) -> bool:

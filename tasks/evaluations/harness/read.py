@@ -152,9 +152,9 @@ def nulls(study: HarnessStudy) -> dict[str, dict[str, Mapping[str, Any]]]:
 
 
 def _of_options(items: Sequence[HarnessItem]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    places = {item.name: item.task.golds[item.doc] for item in items}
-    right = Counter(p for gold in places.values() for p in (gold if isinstance(gold, list) else [gold]))
-    commonest = min(right, key=lambda place: (-right[place], place))
+    labelled = [item.task.golds[item.doc] for item in items if item.doc not in item.task.wrong_labels]
+    right = Counter(p for gold in labelled for p in (gold if isinstance(gold, list) else [gold]))
+    commonest = min(right, key=lambda place: (-right[place], place), default=0)
 
     def longest(options: Sequence[str]) -> list[int]:
         most = max(map(len, options))
@@ -179,6 +179,8 @@ def _mean_of(item: HarnessItem, places: Iterable[int]) -> dict[str, Any]:
         item.task.score_given(item.doc, [(0.0 if i == place else -1e6, i == place) for i in range(n)])
         for place in places
     ]
+    if why := each[0].get(""):
+        return {"": why}
     numbers = {metric: [number(values.get(metric)) for values in each] for metric in each[0]}
     return {
         metric: float(np.mean(cast(list[float], own)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tasks.evaluations.harness import examples
 from tasks.evaluations.harness.read import HarnessScores, Values, headline_of, number
 from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessStudy
 from tasks.evaluations.recipe.prompted import ConditionScores
@@ -29,7 +30,7 @@ CONTROLS = {
 }
 SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "f1", "em"})
 """Metrics of the harness that lie in [0, 1]."""
-_OWN = {SCORE, "coverage", "unanswered", "truncated"}
+_OWN = {SCORE, "coverage", "unanswered", "truncated", "examples_evaluated"}
 """Reserved names; a metric of the harness with one of them is left out."""
 NOT_SCORED = "nothing was answered, or the task's scoring fails"
 
@@ -45,6 +46,10 @@ def model_rows(study: HarnessStudy, answers: Mapping[str, HarnessScores], beside
     for where, chosen in study.slices():
         rows += _headline_rows(study, answers, beside, where, chosen)
         rows += _metric_rows(study, own.values, where, chosen)
+    shown = [examples.source(item.task.library) for item in study.items]
+    if any(shown):
+        share = np.mean([place == examples.EVALUATED for place in shown])
+        rows.append(scored("examples_evaluated", OVERALL, float(share), (len(study.items), 0)))
     rows.append(scored("truncated", OVERALL, own.n_cut / len(study.items), (len(study.items), 0)))
     return [*rows, *count_rows(own.headline.lost)]
 
@@ -148,6 +153,11 @@ def catalogue() -> list[dict[str, Any]]:
     rows.append(_row("coverage", "Answered", "Share of documents that have an answer."))
     without = "Share of documents without an answer, by reason."
     rows.append(_row("unanswered", "Not answered", without, direction="lower"))
+    shots = (
+        "Share of documents whose few-shot examples are other evaluated documents, since their task has no "
+        "split for examples. The document itself is never among them. Others have a split of their own."
+    )
+    rows.append(_row("examples_evaluated", "Examples evaluated", shots, direction="none"))
     cut = "Share of documents whose context was cut on the left because it was longer than the model's."
     rows.append(_row("truncated", "Cut", cut, direction="lower"))
     return rows

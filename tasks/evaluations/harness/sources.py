@@ -1,155 +1,164 @@
-"""Checks what a task of lm-evaluation-harness reads and runs, in its YAML, before it is built.
+"""Find the tasks that are named, and the data that each may read.
 
-Functions in Python, metrics from the hub and code of data sets run only with ``--trust-remote-code``. Data
-come from files and folders of this machine, or from the hub at a commit.
+Data come from the task's own folder, from files and folders that ``--data`` names, or from the hub at a
+commit.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from tasks.engines.specs import is_allowed
+import yaml
+
+from tasks.evaluations.harness import clone, form
 
 BUILDERS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 """Maps a file's suffix to its reader."""
 READERS = frozenset({*BUILDERS.values(), "text", "arrow"})
-CODE = "it runs code ({what}): review it, then add --trust-remote-code"
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
 
-def entries(manager: Any, spec: str) -> Iterator[Any]:
-    """Return a task by name or file, and all tasks of a group or tag; nothing is built.
+@dataclass(frozen=True)
+class Entry:
+    """A task whose YAML has been read and checked; nothing is built.
+
+    Attributes:
+        config: its settings, with those of a group that it is in. folder: outside of which it reads no file.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    folder: Path
+
+
+def entries(manager: Any, spec: str) -> Iterator[Entry]:
+    """Return a task by name or file, and all tasks of a group or tag, each checked.
 
     Raises:
-        ValueError: there is no such task.
+        ValueError: there is no such task, its YAML cannot be read, or it holds what may run code.
     """
-    from lm_eval.tasks._index import Kind, TaskIndex
-
-    entry = manager._entry(spec)
-    if entry is None:
-        try:
-            entry = TaskIndex.entry_from_path(Path(spec))
-        except Exception as error:  # a file that is not YAML may raise anything
-            raise ValueError(f"--tasks: {spec!r} is not a task: {_first_line(error)}") from error
-    if entry is None:
+    known = manager._entry(spec)
+    if known is None and not Path(spec).expanduser().is_file():
         raise ValueError(f"--tasks: there is no task or file {spec!r}{_near(manager, spec)}")
-    yield entry
-    if entry.kind is Kind.TAG:
-        for name in sorted(entry.tags):
+    if known is not None and known.yaml_path is None:
+        for name in sorted(known.tags):
             yield from entries(manager, name)
-    if entry.kind is Kind.GROUP:
-        config: Mapping[str, Any] = entry.cfg or config_of(entry)
-        children = config.get("task")
-        for child in children if isinstance(children, list) else [children]:
-            name = child
-            if isinstance(child, Mapping):
-                name = child.get("group") or child.get("task")
-            if isinstance(name, str) and manager._entry(name) is not None:
-                yield from entries(manager, name)
-
-
-def config_of(entry: Any) -> dict[str, Any]:
-    """Return a task's YAML with its includes; functions are given by name."""
-    from lm_eval.tasks._yaml_loader import load_yaml
-
-    if entry.yaml_path is None:
-        return dict(entry.cfg or {})
+        return
+    path = Path(spec).expanduser().resolve() if known is None else known.yaml_path
+    folder = path.parent if known is None else _library()
     try:
-        return dict(load_yaml(entry.yaml_path, resolve_func=False))
-    except Exception as error:
-        raise ValueError(f"task {entry.name!r}: its YAML cannot be read: {_first_line(error)}") from error
+        config = form.load(path, folder)
+    except (ValueError, OSError, yaml.YAMLError) as error:
+        raise ValueError(f"--tasks: {spec!r} is not a task: {_first_line(error)}") from error
+    yield from _of_config(manager, config, folder, spec)
 
 
-def check_code(entry: Any) -> None:
-    """Raise ValueError for a task that would run code without permission."""
-    if is_allowed("remote-code"):
+def _of_config(manager: Any, config: Mapping[str, Any], folder: Path, spec: str) -> Iterator[Entry]:
+    """Yield the task of a config, or those of its group."""
+    if "group" not in config or "class" in config:
+        name = config.get("task")
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"--tasks: {spec!r} is not a task: it has no text under task")
+        form.check(name, config)
+        yield Entry(name, config, folder)
         return
-    config = config_of(entry)
-    what = next(_code(entry.yaml_path, config), None)
-    if what is not None:
-        raise ValueError(f"task {entry.name!r}: {CODE.format(what=what)}")
-
-
-def _code(path: Path | None, config: Mapping[str, Any]) -> Iterator[str]:
-    for function in _functions(path, set()):
-        yield f"!function {function}"
-    if (config.get("dataset_kwargs") or {}).get("trust_remote_code"):
-        yield "dataset_kwargs.trust_remote_code"
-    if config.get("unsafe_code"):
-        yield "unsafe_code"
-    if config.get("use_prompt"):
-        yield "use_prompt"
-    metrics = config.get("metric_list") or []
-    if any(isinstance(metric, Mapping) and metric.get("hf_evaluate") for metric in metrics):
-        yield "a metric of the hub, hf_evaluate"
-
-
-def _functions(path: Path | None, seen: set[Path]) -> Iterator[str]:
-    """Yield what follows ``!function`` in a file and in those that it includes."""
-    import yaml
-
-    if path is None or (path := path.resolve()) in seen:
-        return
-    seen.add(path)
-    loader = yaml.SafeLoader(path.read_bytes())
-    nodes, own = [loader.get_single_node()], []
-    while nodes:
-        node = nodes.pop()
-        if node is None or id(node) in own:
+    children = config.get("task")
+    shared = {key: value for key, value in config.items() if key not in _OF_GROUPS}
+    for child in children if isinstance(children, list) else [children]:
+        if isinstance(child, str):
+            child = {"task": child}
+        own = shared | dict(child) if isinstance(child, Mapping) else {}
+        name = own.get("group", own.get("task"))
+        if not isinstance(name, str):
+            if isinstance(own.get("task"), list):
+                yield from _of_config(manager, {"group": spec, **own}, folder, spec)
+                continue
+            raise ValueError(f"--tasks: the group {spec!r} names no task by {child!r}")
+        if manager._entry(name) is None:
+            yield from _of_config(manager, own, folder, f"{spec}: {name}")
             continue
-        own.append(id(node))
-        if node.tag not in _PLAIN:
-            yield str(node.value) if isinstance(node.value, str) else node.tag
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                nodes += [key, value]
-                if key.value == "include":
-                    included = value.value if isinstance(value, yaml.SequenceNode) else [value]
-                    for each in included:
-                        yield from _functions(path.parent / str(each.value), seen)
-        elif isinstance(node, yaml.SequenceNode):
-            nodes += node.value
+        more = {key: value for key, value in own.items() if key not in _OF_GROUPS}
+        for entry in entries(manager, name):
+            changed = {**entry.config, **more}
+            form.check(entry.name, changed)
+            yield replace(entry, config=changed)
 
 
-_PLAIN = {
-    f"tag:yaml.org,2002:{kind}"
-    for kind in ("map", "seq", "str", "int", "float", "bool", "null", "merge", "timestamp", "value")
-}
+_OF_GROUPS = {"group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "task_alias"}
+"""Settings of a group, which are not its tasks'."""
 
 
-def data_of(entry: Any, data: Mapping[str, str], revision: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a task's config that select the user's data.
+def is_task(spec: str) -> bool:
+    """Return whether this is a file of a single task, which needs no other task by name."""
+    path = Path(spec).expanduser()
+    try:
+        return path.is_file() and "group" not in form.load(path, path.resolve().parent)
+    except (ValueError, OSError, yaml.YAMLError):
+        return path.is_file()  # told when it is read again
+
+
+def _library() -> Path:
+    import lm_eval.tasks
+
+    return Path(lm_eval.tasks.__file__).resolve().parent
+
+
+def data_of(entry: Entry, data: Mapping[str, str], revision: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of a task that select its data: the user's, files of its own folder, or the hub's.
 
     Args:
         data: task, or ``*`` for all -> a file or folder. revision: data set of the hub -> commit.
 
     Raises:
-        ValueError: a file is missing, or a data set of the hub has no commit.
+        ValueError: a file is missing or lies elsewhere, or a data set of the hub has no commit.
     """
-    config = config_of(entry)
+    config = entry.config
     if (place := data.get(entry.name) or data.get("*")) is not None:
         return _local(config, Path(place), entry.name)
     source, kwargs = config.get("dataset_path"), dict(config.get("dataset_kwargs") or {})
-    if source is None or config.get("custom_dataset"):
+    if config.get("custom_dataset") or (source is None and "class" in config):
         return {}
-    if str(source) in READERS:
+    if not isinstance(source, str):
+        raise ValueError(f"task {entry.name!r} has no dataset_path: add one, or --data {entry.name}=FILE")
+    if source in READERS:
         return {"dataset_kwargs": kwargs | {"data_files": _files(kwargs.get("data_files"), entry)}}
-    if Path(str(source)).is_dir():
-        return {}
-    commit = revision.get(str(source)) or revision.get(entry.name) or kwargs.get("revision")
+    folder = entry.folder / source
+    if folder.is_dir() and folder.resolve().is_relative_to(entry.folder) and folder.resolve() != entry.folder:
+        clone.check(folder, entry.name)
+        _check_inside(kwargs.get("data_files"), entry)
+        return {"dataset_path": str(folder.resolve())}
+    commit = revision.get(source) or revision.get(entry.name) or kwargs.get("revision")
+    _check_hub(source, commit, kwargs, entry)
+    return {"dataset_kwargs": kwargs | {"revision": commit}}
+
+
+def _check_hub(source: str, commit: Any, kwargs: Mapping[str, Any], entry: Entry) -> None:
+    """Raise ValueError unless this is a data set of the hub at a commit that the hub has."""
+    from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
+
+    if not HUB_ID.fullmatch(source) or source in _PACKAGED_DATASETS_MODULES or Path(source).exists():
+        raise ValueError(
+            f"task {entry.name!r} reads {source!r}, which is no data set of the hub and no folder beside its "
+            f"YAML: name what it may read, --data {entry.name}=FILE"
+        )
     if not re.fullmatch(r"[0-9a-f]{40}", str(commit or "")):
         raise ValueError(
             f"task {entry.name!r} reads {source!r} of the hub, which may change: add --revision "
             f"{source}=COMMIT (40 hex digits), or --data {entry.name}=FILE for a file of yours"
         )
-    return {"dataset_kwargs": kwargs | {"revision": commit}}
+    _check_inside(kwargs.get("data_files"), entry)
+    clone.check_commit(source, str(commit), entry.name)
 
 
 def _local(config: Mapping[str, Any], place: Path, task: str) -> dict[str, Any]:
     """Return the config of a task whose splits without a separate file all come from one place."""
     if place.is_dir():
+        clone.check(place, task)
         of_set = _of_set(place, config.get("dataset_name"))
         folder, name = of_set if of_set else (place, None)
         return {"dataset_path": str(folder.resolve()), "dataset_name": name, "dataset_kwargs": None}
@@ -176,11 +185,11 @@ def _of_set(place: Path, name: Any) -> tuple[Path, str | None] | None:
     return (place, str(name)) if name and is_named else None
 
 
-def check_shared(tasks: Iterable[Any], data: Mapping[str, str]) -> None:
+def check_shared(tasks: Iterable[Entry], data: Mapping[str, str]) -> None:
     """Raise ValueError if tasks read different sets of a data set that one place, ``*``, does not have."""
     if (place := data.get("*")) is None:
         return
-    names = {config_of(entry).get("dataset_name") for entry in tasks if entry.name not in data}
+    names = {entry.config.get("dataset_name") for entry in tasks if entry.name not in data}
     lacking = sorted(str(name) for name in names if not _of_set(Path(place), name))
     if len(names) > 1 and lacking:
         raise ValueError(
@@ -189,19 +198,44 @@ def check_shared(tasks: Iterable[Any], data: Mapping[str, str]) -> None:
         )
 
 
-def _files(files: Any, entry: Any) -> Any:
-    """Return a task's data files, from here or else from beside its YAML; raises ValueError."""
+def _files(files: Any, entry: Entry) -> Any:
+    """Return a task's data files with their places; raises ValueError for one outside of its folder."""
     if isinstance(files, Mapping):
         return {split: _files(own, entry) for split, own in files.items()}
     if isinstance(files, list):
-        return [_files(own, entry) for own in files]
-    places = [Path(str(files))]
-    if entry.yaml_path is not None:
-        places.append(entry.yaml_path.parent / str(files))
-    for place in places:
-        if files and "://" not in str(files) and (place.is_file() or any(place.parent.glob(place.name))):
-            return str(place.resolve())
-    raise ValueError(f"task {entry.name!r}: its data file {str(files)!r} is not on this machine")
+        each = [_files(own, entry) for own in files]
+        return [file for some in each for file in (some if isinstance(some, list) else [some])]
+    pattern = str(files or "")
+    if not pattern or "://" in pattern or "::" in pattern or ".." in Path(pattern).parts:
+        raise _no_file(pattern, entry)
+    place = entry.folder / pattern
+    if not place.is_relative_to(entry.folder) and not Path(pattern).parent.resolve().is_relative_to(
+        entry.folder
+    ):
+        raise _no_file(pattern, entry)
+    found = [place] if place.is_file() else sorted(Path(each) for each in glob(str(place), recursive=True))
+    try:
+        inside = [str(form.within(each, entry.folder)) for each in found if not each.is_dir()]
+    except ValueError as error:
+        raise ValueError(f"task {entry.name!r}: {error}, or name it: --data {entry.name}=FILE") from error
+    if not inside:
+        raise _no_file(pattern, entry)
+    if odd := next((each for each in inside if has_magic(each) or "::" in each), None):
+        raise ValueError(f"task {entry.name!r}: {odd!r}: rename it without * ? [ ] and ::")
+    return inside if len(inside) > 1 else inside[0]
+
+
+def _no_file(pattern: str, entry: Entry) -> ValueError:
+    return ValueError(
+        f"task {entry.name!r}: {pattern!r} is no file in the folder of its YAML, the only one that it may "
+        f"read: copy the file there, or name it: --data {entry.name}=FILE"
+    )
+
+
+def _check_inside(files: Any, entry: Entry) -> None:
+    """Raise ValueError unless files are named by their places inside of a data set."""
+    if (odd := clone.outside(files)) is not None:
+        raise ValueError(f"task {entry.name!r}: its data file {odd!r} is not inside of its data set")
 
 
 def _near(manager: Any, name: str) -> str:

@@ -12,6 +12,7 @@ import yaml
 
 from tasks.engines.specs import TRUST
 from tasks.evaluations.harness import read, rows
+from tasks.evaluations.harness.evaluation import EVALUATION
 from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessParams, build_study
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.loop.pairs import Document
@@ -66,7 +67,7 @@ def test_function_of_a_task_needs_trust(tmp_path: Path, monkeypatch: pytest.Monk
         ({"dataset_kwargs": {"trust_remote_code": True}}, "trust_remote_code"),
         ({"metric_list": [{"metric": "rouge", "hf_evaluate": True}]}, "hf_evaluate"),
         ({"doc_to_text": "{{ ''.__class__.__mro__[1].__subclasses__() }}"}, "unsafe"),
-        ({"dataset_kwargs": {"data_files": {"test": "https://example.org/x"}}}, "is not on this machine"),
+        ({"dataset_kwargs": {"data_files": {"test": "https://example.org/x"}}}, "is no file in the folder"),
         ({"output_type": "loglikelihood_rolling", "metric_list": None},
          "has output_type loglikelihood_rolling: only"),
         ({"task": "first_days"}, "two tasks are called 'first_days': rename one"),
@@ -247,3 +248,104 @@ def test_an_answer_is_lost_if_all_its_texts_are_refused_or_empty(
     answers: list[Completion] | None, reason: str
 ) -> None:
     assert read._lost(answers) == reason
+
+
+@pytest.mark.parametrize("sampler", ["default", "first_n"])
+@pytest.mark.parametrize(
+    "splits",
+    [
+        {"test_split": "test"},
+        {"test_split": None, "validation_split": "test"},
+        {"test_split": None, "validation_split": "test", "fewshot_split": "test"},
+        {"test_split": "test", "fewshot_split": "test"},
+    ],
+)
+def test_a_document_is_never_among_its_own_examples(
+    tmp_path: Path, sampler: str, splits: dict[str, Any]
+) -> None:
+    file = written(tmp_path, num_fewshot=4, fewshot_config={"sampler": sampler}, **splits)
+    study = study_of([file])
+    for item in study.items:
+        context = study.asked(item, HEADLINE).pairs[0].context
+        assert context.count(item.task.documents[item.doc]["question"]) == 1
+        assert context.count("Question:") == 5
+    assert "4-shot (from the evaluated documents, never the document itself)" in EVALUATION.size(study)
+    with pytest.raises(ValueError, match=r"there are 7$|exceeds the 7 that are available"):
+        study_of([written(tmp_path, num_fewshot=8, fewshot_config={"sampler": "first_n"}, **splits)])
+
+
+def test_page_and_plan_say_where_examples_come_from(tmp_path: Path) -> None:
+    files = write_tasks(tmp_path, ["first_shots", "shots_of_itself", "plain"])
+    study = study_of(list(files.values()))
+    assert "invented_first_shots: 8 documents, 3-shot (from the split 'train'), each" in EVALUATION.size(
+        study
+    )
+    answers = read.read(study, lambda request: {}, None)
+    made = rows.model_rows(study, answers, np.full(len(study.items), np.nan))
+    assert [row.value for row in made if row.metric == "examples_evaluated"] == [pytest.approx(1 / 3)]
+    written_by_hand = written(
+        tmp_path, num_fewshot=1,
+        fewshot_config={"sampler": "first_n", "samples": [ITEMS[0] | {"question": "Which?"}]},
+    )  # fmt: skip
+    assert "(from examples written in the task)" in EVALUATION.size(study_of([written_by_hand]))
+
+
+FROM_1 = "labels count from 1, and those of the harness count from 0"
+
+
+def labelled(folder: Path, labels: list[Any], **fields: Any) -> Any:
+    """Return the study of the plain task with these labels."""
+    file = written(folder, **fields)
+    field = "several" if isinstance(labels[0], list) else "answer"
+    lines = [json.dumps(item | {field: label}) for item, label in zip(ITEMS, labels, strict=False)]
+    (folder / "test.jsonl").write_text("\n".join(lines))
+    return study_of([file])
+
+
+@pytest.mark.parametrize(
+    ("labels", "fields", "reasons"),
+    [
+        ([0, 1, 3], {}, {2: "its label 3 is none of its 3 options"}),
+        ([0, -1, 2], {}, {1: "its label -1 is none of its 3 options"}),
+        (["Peru", "x", "y"], {"doc_to_target": "answer"}, {
+            i: f"its label {label!r} is none of its 3 options" for i, label in enumerate(["Peru", "x", "y"])
+        }),
+        ([1, 2, 3], {}, dict.fromkeys(range(3), FROM_1)),
+        ([[0, 3], [1], [2]], {"doc_to_target": "{{several}}"}, {
+            0: "its label [0, 3] is none of its 3 options",
+        }),
+    ],
+)  # fmt: skip
+def test_a_label_that_is_no_option_is_unscored_with_its_reason(
+    tmp_path: Path, labels: list[Any], fields: dict[str, Any], reasons: dict[int, str]
+) -> None:
+    study = labelled(tmp_path, labels, **fields)
+    (task,) = study.tasks.values()
+    assert task.wrong_labels == reasons
+    for values in (*read.nulls(study).values(), read_of(study)):
+        scores = read.headline_of(study, values)
+        assert {place: why for place, why in enumerate(scores.reasons) if why} == reasons
+        assert np.isnan(scores.values[list(reasons)]).all()
+    assert f"{len(reasons)} of 3 documents will be unscored" in EVALUATION.size(study)
+
+
+def read_of(study: Any) -> Any:
+    """Return the values of a model that takes the first option."""
+    (task,) = study.tasks.values()
+    scored = task.scored({doc: [(0.0, True), (-1.0, False), (-2.0, False)] for doc in task.documents})
+    return {item.name: scored[item.doc] for item in study.items}
+
+
+def test_a_filter_that_fails_on_some_answers_leaves_those_unscored(tmp_path: Path) -> None:
+    (file,) = write_tasks(tmp_path, ["written"]).values()
+    pattern = {"function": "regex", "regex_pattern": "([a-z]+)", "group_select": 1}
+    own = {"filter_list": [{"name": "second", "filter": [pattern, {"function": "take_first"}]}]}
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | own), encoding="utf-8")
+    study = study_of([file])
+    (task,) = study.tasks.values()
+    scored = task.scored({0: [["barley soup"]], 1: [["soup"]], 2: [["7"]]})
+    assert scored[1] == {"": "the task's filter fails: list index out of range"}
+    assert scored[0].keys() == scored[2].keys() == {"exact_match"}
+    own["filter_list"][0]["filter"][0]["group_select"] = 9
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | own), encoding="utf-8")
+    assert "its filter 'second' fails on 8 of 8 right answers" in EVALUATION.size(study_of([file]))

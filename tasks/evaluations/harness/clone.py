@@ -1,0 +1,97 @@
+"""Check a data set before it is read: nothing in it may lead to other files, or to addresses.
+
+A data set is a folder, or a repository of the hub at a commit. Its links and its card say which files are
+read, and whoever made the data set wrote them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_CARD = re.compile(r"\s*---[^\S\n]*\n(.*?)\n---\s*(?:\n|$)", re.DOTALL)
+CARDS = ("README.md", ".huggingface.yaml")
+"""Files from which the library of data sets takes what to read."""
+
+
+def check(folder: Path, task: str) -> None:
+    """Raise ValueError if a folder has a link that leads out of it, or a card that names other places.
+
+    In a snapshot of the hub's cache, links lead to the cache of the same repository.
+    """
+    root = folder.resolve()
+    home = root.parent.parent if root.parent.name == "snapshots" else root
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            place = Path(parent, name)
+            if place.is_symlink() and not place.resolve().is_relative_to(home):
+                raise ValueError(
+                    f"task {task!r}: {place} is a link to {place.resolve()}, outside of the data: replace it "
+                    "by the file, or delete it"
+                )
+        for name in set(CARDS) & set(files):
+            _check_card(_card(Path(parent, name)), task, str(Path(parent, name)))
+
+
+def check_commit(repository: str, commit: str, task: str) -> None:
+    """Raise ValueError unless the hub has this commit of a data set, and its card names only files in it."""
+    from huggingface_hub import HfApi
+
+    try:
+        info = HfApi().dataset_info(repository, revision=commit)
+    except Exception as error:  # no network, no such data set, no such commit, no permission
+        raise ValueError(
+            f"task {task!r}: the hub does not confirm commit {commit} of {repository!r} "
+            f"({type(error).__name__}): check both, or download it once and add --data {task}=FOLDER"
+        ) from error
+    if info.sha != commit:
+        raise ValueError(f"task {task!r}: {commit} is no commit of {repository!r}: use {info.sha}")
+    if any(each.rfilename == ".huggingface.yaml" for each in info.siblings or ()):
+        raise ValueError(f"task {task!r}: {repository!r} has a .huggingface.yaml: review it, then use --data")
+    _check_card(info.card_data.to_dict() if info.card_data else {}, task, repository)
+
+
+def _card(file: Path) -> Any:
+    """Return the YAML of a card."""
+    text = file.read_text("utf-8-sig", "replace")
+    if file.suffix == ".md":
+        head = _CARD.match(text)
+        text = head[1] if head else ""
+    try:
+        return yaml.load(text, yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return {}
+
+
+def _check_card(card: Any, task: str, where: str) -> None:
+    configs = card.get("configs") if isinstance(card, Mapping) else None
+    for config in configs if isinstance(configs, list) else []:
+        of = config if isinstance(config, Mapping) else {}
+        odd = outside([of.get("data_files"), of.get("data_dir")])
+        if odd is not None:
+            raise ValueError(f"task {task!r}: {where} names data outside of the data set: {odd!r}")
+
+
+def outside(files: Any) -> str | None:
+    """Return a name in a card's ``data_files`` that may lead out of the data set; None if none does."""
+    for text in _texts(files):
+        path = Path(text)
+        if "://" in text or "::" in text or path.is_absolute() or ".." in path.parts or text[:1] == "~":
+            return text
+    return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for own in value.values():
+            yield from _texts(own)
+    elif isinstance(value, list):
+        for own in value:
+            yield from _texts(own)
