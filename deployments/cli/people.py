@@ -103,6 +103,7 @@ def serve(
     import uvicorn
 
     from deployments.people.app import create_app
+    from deployments.serve.sockets import patient
 
     with errors("run again to serve"):
         address = (origin or f"http://127.0.0.1:{port}").rstrip("/")
@@ -123,6 +124,7 @@ def serve(
             log_level="warning",
             server_header=False,
             timeout_keep_alive=75,
+            http=patient(),
         )
         uvicorn.Server(config).run()
         site.store.close()

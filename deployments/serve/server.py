@@ -39,6 +39,10 @@ HOSTS = (HOST, "localhost")
 AUTH = "API_AUTH_STRING"
 """End of the names PREFECT_API_AUTH_STRING (a client's) and PREFECT_SERVER_API_AUTH_STRING."""
 CHECKOUT = Path(__file__).resolve().parents[2]
+_MAIN = (
+    f"import sys; sys.path.insert(0, {str(CHECKOUT)!r}); from deployments.serve.sockets import main; main()"
+)
+"""The server's program. It finds our packages before the working directory's namesakes."""
 QUIET_S, LONGEST_S = 120.0, 600.0
 """Seconds that a server may take to start: without a sign of life, and in all."""
 SPEAK_AFTER_S = 10.0
@@ -144,9 +148,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
     }
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "--factory", "deployments.serve.server:create_app",
-             "--app-dir", str(CHECKOUT), "--host", HOST, "--port", str(port), "--log-level", "warning",
-             "--timeout-keep-alive", "30"],
+            [sys.executable, "-c", _MAIN, "deployments.serve.server:create_app", HOST, "--port", str(port)],
             stdout=out, stderr=subprocess.STDOUT, env=env, preexec_fn=end_with_parent,
         )  # fmt: skip
     address = _address_file(home)
