@@ -13,35 +13,51 @@ TORCH := $(if $(filter cpu,$(ENGINE)),$(shell sed -n 's/^cpu = .*"\(torch==[^"]*
 # compiler for GPUs, of 1 GB.
 NOT_ON_CPU := torchvision torchaudio torchcodec triton
 LOCK := requirements/$(ENGINE).lock
-# Programs that look at the environment from outside: they bring packages of their own.
+# Programs that look at the environment from outside, and uv, which fills it: each file by its hash.
 TOOLS := .tools
+TOOLS_LOCK := .ci/tools.lock
+UV := $(TOOLS)/uv/bin/uv
+# Where torch's build for CPUs lies, unless the user says it: uv reads UV_FIND_LINKS, but no PIP_FIND_LINKS.
+LINKS := $(or $(PIP_FIND_LINKS),$(if $(filter cpu,$(ENGINE)),$(TORCH_INDEX)/torch/))
+FIND := $(if $(UV_FIND_LINKS),,$(foreach place,$(LINKS),--find-links $(place)))
 # Named by what is installed and not by when: whoever has the same files has the same environment.
 STAMP := $(VENV)/.installed-$(ENGINE)-$(shell cat pyproject.toml $(LOCK) | sha256sum | cut -c1-12)
 
-.PHONY: help setup demo test test-all test-fast lint bench lock sbom audit docs clean
+.PHONY: help setup setup-unlocked demo test test-all test-fast lint bench lock sbom audit docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
 
 setup: $(STAMP)  ## the environment, with all it needs
 
-# The locked versions, each file by its hash. Where they cannot be had, what pyproject.toml allows, and a line that
-# says so; but a file that is not the locked one ends it.
+# The locked versions, each file by its hash, and nothing else. Whatever goes wrong ends it: only a person decides to
+# do without hashes, by the command that is named then. uv takes a tenth of pip's time; pip where uv cannot be had.
 $(STAMP):
+	@platform=$$($(PYTHON) -c "import sysconfig as s; print(s.get_platform(), s.get_python_version())"); \
+	test "$$platform" = "linux-x86_64 3.11" || { echo "setup: $(LOCK) is for linux-x86_64 3.11, this is $$platform; $(UNLOCKED)"; false; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	@set -o pipefail; pip="$(BIN)/python -m pip"; log=$(VENV)/install.log; index=""; \
-	if [ "$(ENGINE)" = cpu ] && $(BIN)/python -c "import urllib.request as u; u.urlopen('$(TORCH_INDEX)/torch/', timeout=5)" 2>/dev/null; \
-	then index="--extra-index-url $(TORCH_INDEX)"; fi; \
-	platform=$$($(BIN)/python -c "import sysconfig as s; print(s.get_platform(), s.get_python_version())"); \
-	if [ "$$platform" != "linux-x86_64 3.11" ]; then echo "$(LOCK) is for linux-x86_64 3.11, this is $$platform" | tee $$log; false; \
-	else $$pip install --no-deps --require-hashes $$index -r $(LOCK) 2>&1 | tee $$log; fi \
-	&& $$pip install --quiet --no-deps --no-build-isolation -e . \
-	|| { ! grep "DO NOT MATCH THE HASHES" $$log \
-	&& echo "setup: not the locked versions (see above), but what pyproject.toml allows" \
-	&& $$pip install $$index $(TORCH) -e '.[$(ENGINE),dev]'; }
+	@$(MAKE) --no-print-directory $(UV) || echo "setup: uv cannot be had (see above): pip installs the same files, which takes longer"
+	@{ if test -x $(UV); then $(UV) pip sync --quiet --python $(BIN)/python --require-hashes $(FIND) $(LOCK); \
+	else $(BIN)/python -m pip install --quiet --no-deps --require-hashes $(FIND) -r $(LOCK); fi; } \
+	|| { echo "setup: the locked versions cannot be installed (see above); $(UNLOCKED)"; false; }
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index -e .
+	rm -f $(VENV)/.installed-$(ENGINE)*
+	touch $@
+
+UNLOCKED = \`make setup-unlocked\` goes on with what pyproject.toml allows, unchecked by hashes
+
+setup-unlocked:  ## the environment by pyproject.toml alone: other platforms, no hashes
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(FIND) $(TORCH) -e '.[$(ENGINE),dev]'
 	if [ "$(ENGINE)" = cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes $(NOT_ON_CPU); fi
 	rm -f $(VENV)/.installed-$(ENGINE)*
+	touch $(STAMP)
+
+# uv alone, by the hash of its file: the environment needs no other tool.
+$(UV): $(TOOLS_LOCK)
+	test -x $(TOOLS)/uv/bin/python || $(PYTHON) -m venv $(TOOLS)/uv
+	sed -n '/^uv==/,/[^\\]$$/p' $(TOOLS_LOCK) > $(TOOLS)/uv/uv.lock
+	$(TOOLS)/uv/bin/python -m pip install --quiet --no-deps --require-hashes -r $(TOOLS)/uv/uv.lock
 	touch $@
 
 demo: setup  ## two embedded models through the spectral evaluation, leaderboard and report
@@ -79,22 +95,24 @@ bench: setup  ## speed and memory against named peers, as ratios
 docs: setup  ## the documentation as a site: build/docs/site
 	$(BIN)/python docs/build.py
 
-$(TOOLS)/.installed: Makefile
+$(TOOLS)/.installed: $(TOOLS_LOCK)
 	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet uv==0.13.9 cyclonedx-bom==7.* pip-audit==2.*
+	$(TOOLS)/bin/python -m pip install --quiet --no-deps --require-hashes -r $(TOOLS_LOCK)
 	touch $@
 
 # Versions stay as they are where they may: `make lock UPGRADE=--upgrade` takes the newest.
 # image-*: what a container needs to serve, to work and to be a Ray node, and nothing for tests.
 IMAGE := shared ray inspect
-lock: $(TOOLS)/.installed  ## requirements/*.lock, from pyproject.toml (Linux on x86-64, Python 3.11)
+lock: $(UV)  ## requirements/*.lock and .ci/tools.lock, from pyproject.toml (Linux on x86-64, Python 3.11)
 	for engine in cpu gpu; do for file in $$engine image-$$engine; do \
 	case $$file in image-*) extras="$(IMAGE:%=--extra %) --constraint requirements/$$engine.lock";; *) extras="--extra dev";; esac; \
-	if [ $$engine = cpu ]; then torch="--find-links $${PIP_FIND_LINKS:-$(TORCH_INDEX)/torch/} $(NOT_ON_CPU:%=--no-emit-package %)"; \
+	if [ $$engine = cpu ]; then torch="$(FIND) $(NOT_ON_CPU:%=--no-emit-package %)"; \
 	else torch=""; fi; \
-	$(TOOLS)/bin/uv pip compile pyproject.toml --quiet --extra $$engine $$extras $$torch $(UPGRADE) \
+	$(UV) pip compile pyproject.toml --quiet --extra $$engine $$extras $$torch $(UPGRADE) \
 	--python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" --output-file requirements/$$file.lock || exit 1; done; done
+	$(UV) pip compile .ci/tools.in --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command "make lock" --output-file $(TOOLS_LOCK)
 
 sbom: setup $(TOOLS)/.installed  ## what is installed, as CycloneDX: build/sbom-$(ENGINE).json
 	mkdir -p build

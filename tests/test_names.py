@@ -27,9 +27,35 @@ BAD = {
     "zero-width space": "a\u200bb",
     "lone surrogate": "a\ud800b",
     "final space": "a ",
+    "null model in full width": "\uff4e\uff55\uff4c\uff4c\uff1ax",
+    "null model in full width with a plain colon": "\uff4eull:x",
+    "null model with a full-width colon": "null\uff1ax",
+    "null model with a ratio sign": "null\u2236x",
+    "null model with a modifier colon": "null\ua789x",
+    "null model in Greek": "\u03b7\u03c5ll:x",
+    "null model with a Greek capital": "\u039dull:x",
+    "null model in Armenian": "\u0578\u057dll:x",
+    "null model with a Cyrillic stick": "nu\u04cf\u04cf:x",
+    "null model with capital i": "nuII:x",
+    "null model with ones": "nu11:x",
+    "null model with marks": "n\u00fall:x",
+    "null model with a joiner": "nu\u200dll:x",
+    "null model with a grapheme joiner": "nu\u034fll:x",
+    "null model with a variation selector": "n\ufe0full:x",
+    "null model in mathematical letters": "\U0001d427\U0001d42e\U0001d425\U0001d425:x",
+    "null model with a no-break space": "nu\u00a0ll:x",
+    "null model in small capitals": "\u0274\u1d1c\u029f\u029f:x",
+    "Hangul filler": "\u3164",
+    "tag": "a\U000e0041",
+    "Braille blank": "\u2800",
+    "khmer vowel that shows nothing": "a\u17b4",
+    "only a mark": "\u0301",
+    "ligature": "\ufb01ne",
+    "full width": "\uff47pt",
     "too long": "a" * (LONGEST_NAME + 1),
 }
-GOOD = ("gpt-5_high", "Qwen3 0.6B", "модель", "نموذج", "模型", "a#1f2e", "nullable", "the null: model")
+GOOD = ("gpt-5_high", "Qwen3 0.6B", "модель", "نموذج", "模型", "a#1f2e", "nullable", "the null: model",
+        "दुःख", "कि: ख", "nil: x", "null", "nulls: x", "ñandú", "Λ: x", "Юнит: x")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD.values(), ids=BAD.keys())
@@ -53,6 +79,10 @@ def test_bad_names_are_refused_for_occasions_parameters_and_models(name: str, tm
 def test_other_names_are_accepted(name: str) -> None:
     assert checked_name(name, "name") == name
     assert occasion(name) == name
+
+
+def test_two_ways_to_write_a_letter_are_one_name() -> None:
+    assert checked_name("cafe\u0301", "name") == checked_name("caf\u00e9", "name") == "caf\u00e9"
 
 
 def test_folder_with_the_name_of_a_null_model_is_refused(tmp_path: Path) -> None:

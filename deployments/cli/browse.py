@@ -20,7 +20,7 @@ from deployments.cli.suggest import Suggesting
 from deployments.cli.which import Config, Profile, evaluations, of_hash
 from deployments.evaluations import doors, evaluation
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
-from deployments.show.display import err, say, working
+from deployments.show.display import out, say, working
 from tasks.engines.protocols import EngineError
 from tasks.packs.shape import PackError
 from warehouse import Warehouse, WarehouseError
@@ -142,8 +142,7 @@ def _written(
             continue
         n_same += path is None
         if path is not None and not is_quiet:
-            err.print("[green]log[/]", end=" ")
-            typer.echo(path)
+            out(path, "log")
     if n_same and not is_quiet:
         say(f"{n_same} logs existed already", style="")
 

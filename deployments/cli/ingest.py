@@ -13,7 +13,7 @@ from deployments.cli.common import WITHOUT_SERVER, NoServer, Verbose, errors
 from deployments.cli.options import split, validated
 from deployments.cli.warehouse import report_checks
 from deployments.serve.server import configure, connect
-from deployments.show.display import Format, err, notes, show
+from deployments.show.display import Format, notes, say, show, working
 from tasks.ingest.params import NAMES, IngestParams
 from warehouse import Warehouse
 
@@ -87,7 +87,7 @@ def ingest(
         if sets.height:
             show(sets, Format.table, "Dish sets")
         report_checks(warehouse)
-        err.print(f"warehouse: {warehouse.store.place}", soft_wrap=True)
+        say(f"warehouse: {warehouse.store.place}", style="")
 
 
 def refresh(
@@ -112,9 +112,9 @@ def refresh(
         )
     for name in params.sources:
         if notice := SOURCES[name].notice:
-            err.print(f"[yellow]notice[/] {name}: {notice}", soft_wrap=True)
+            say(f"{name}: {notice}", "notice", "yellow")
     if with_server:
-        with err.status("starting Prefect"):
+        with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
     from flows import ingest as flows
     from tasks.ingest.steps import now

@@ -12,7 +12,7 @@ import typer
 
 from deployments.cli.common import As, errors
 from deployments.cli.suggest import Suggesting
-from deployments.show.display import Format, new_file, number, say, show
+from deployments.show.display import Format, new_file, number, out, say, show
 from warehouse import Warehouse
 from warehouse.storage import usual_home
 
@@ -347,7 +347,7 @@ def _print_links(store: StudyStore, assignments: Any, address: str, again: list[
     chosen = [code for code in sorted(people) if code not in invited or code in again]
     for code in chosen:
         role, language = people[code]
-        typer.echo(f"{code},{role},{language},{address}/enter/{store.invite(code, role, language)}")
+        out(f"{code},{role},{language},{address}/enter/{store.invite(code, role, language)}")
 
 
 def _say_excluded(reasons: Counter[str], n_withdrawn: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli.common import errors
-from deployments.show.display import err, say, working
+from deployments.show.display import out, say, working
 from warehouse import Warehouse
 
 _FOLDER = "folder to write to; an earlier site there is replaced as a whole, other content never"
@@ -52,8 +52,7 @@ def publish(
                 include_answers,
                 lambda what: status.update(f"publishing {what}"),
             )
-        err.print("[green]site[/]", end=" ")
-        typer.echo(done.folder)
+        out(done.folder, "site")
         rows = sum(table.n_rows for table in done.tables)
         say(
             f"{done.n_pages} pages, {done.n_figures} figures, {len(done.tables)} tables of {rows:,} rows: "

@@ -11,7 +11,7 @@ from deployments.cli import options
 from deployments.cli.common import Models, errors
 from deployments.evaluations import DEFAULT_PROFILE
 from deployments.serve.server import ServerError, configure, connect
-from deployments.show.display import say
+from deployments.show.display import out, say
 from warehouse import Warehouse
 
 CRON = "when to re-evaluate (UTC); replaces the schedule, at first 0 3 * * 1 (Mondays at 3)"
@@ -83,7 +83,7 @@ def serve(
             )
         names = ", ".join(needed(home))
         say(f"on each worker, with {names} as here:" if names else "on each worker:", style="")
-        typer.echo(line)
+        out(line)
 
 
 def check_cron(cron: str | None) -> None:

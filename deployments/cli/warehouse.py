@@ -12,7 +12,7 @@ import polars as pl
 import typer
 
 from deployments.cli.common import As, Wide, errors
-from deployments.show.display import Format, err, say, show, show_rows, working, write
+from deployments.show.display import Format, say, show, show_rows, working, write
 from warehouse import Warehouse
 from warehouse.store import store_named
 
@@ -83,10 +83,10 @@ def report_checks(warehouse: Warehouse) -> None:
     checks = run_checks(warehouse)
     violated = checks.filter(pl.col("n_violations") > 0)
     for name, n, example in violated.rows():
-        err.print(f"[red]check failed[/] {name}: {n} rows, such as {example}")
+        say(f"{name}: {n} rows, such as {example}", "check failed", "red")
     if violated.height:
         raise typer.Exit(1)
-    err.print(f"[green]ok[/] {checks.height} integrity checks")
+    say(f"{checks.height} integrity checks", "ok")
 
 
 def sql(

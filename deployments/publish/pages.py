@@ -19,6 +19,7 @@ from deployments.show.drawings import drawing_cache
 from tasks.report.cache import cached_in
 from tasks.report.history import history_once
 from tasks.report.page import environment
+from tasks.report.policy import with_policy
 from tasks.report.svg import Drawn
 from warehouse import Warehouse, WarehouseError
 
@@ -51,6 +52,13 @@ _INTERVAL = re.compile(r", (?=[^\[\]]*\])")
 _EXAMPLES = Path(__file__).with_name("examples")
 
 
+_QUERY = (
+    "script-src 'self' 'wasm-unsafe-eval'",
+    "worker-src blob:",
+    "connect-src 'self' blob:",
+)
+"""What the page with SQL needs: its own programs, WebAssembly, and the site's files."""
+
 Boards = Mapping[str, Sequence[Mapping[str, Any]]]
 """Evaluation -> its configurations as ``boards`` returns them, the shown one first."""
 
@@ -69,8 +77,8 @@ class Pages:
         self._templates.globals |= {"about": about, "links": links, "doors": doors(), "reports": reports}
         self._templates.globals |= {"sql_link": sql_link, "foot": foot(about)}
 
-    def _page(self, file: str, **context: Any) -> str:
-        return self._templates.get_template(file).render(file=file, **context)
+    def _page(self, file: str, *policy: str, **context: Any) -> str:
+        return with_policy(self._templates.get_template(file).render(file=file, **context), *policy)
 
     def leaderboards(self, boards: Boards, of: str | None = None) -> str:
         """Return the page with the leaderboards of one evaluation, or the list of evaluations."""
@@ -100,7 +108,7 @@ class Pages:
         examples = {words: sql for words, sql in _examples() if there.issuperset(_FROM.findall(sql))}
         # Safe: names of tables are letters and underscores, so none can close the script element.
         files = Markup(json.dumps({table.name: table.file for table in tables}))
-        return self._page("query.html", tables=tables, files=files, examples=examples)
+        return self._page("query.html", *_QUERY, tables=tables, files=files, examples=examples)
 
 
 def foot(about: SiteAbout) -> Markup:

@@ -355,6 +355,7 @@ def _report(request: Request) -> Response:
 
     from deployments.show.overview import overview
     from deployments.show.report import page
+    from tasks.report.policy import HEADER, PRIVATE, policy
     from warehouse import Warehouse, WarehouseError
 
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
@@ -364,8 +365,8 @@ def _report(request: Request) -> Response:
         return PlainTextResponse("log in with the login that culturemeter serve prints", 401, ask)
     try:
         path, warehouse = request.path_params, Warehouse.open()
-        if not path:
-            return HTMLResponse(overview(warehouse))
-        return HTMLResponse(page(warehouse, path["evaluation"], path["config"]))
+        text = page(warehouse, path["evaluation"], path["config"]) if path else overview(warehouse)
+        # The page is of no origin, so that nothing in it can use the API with this login.
+        return HTMLResponse(text, headers={HEADER: f"{policy(text)}; {PRIVATE}"})
     except WarehouseError as error:
         return PlainTextResponse(str(error), 404)

@@ -29,8 +29,14 @@ from rich.text import Text
 from tasks.report.text import CONTROL
 from warehouse.querying import Rows, with_whole_numbers
 
-err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
-"""Console for progress, notes and errors; only data goes to standard output."""
+
+def _console(**how: Any) -> Console:
+    """Return a console that takes no text for markup."""
+    return Console(markup=False, emoji=False, highlight=False, **how)
+
+
+err = _console(stderr=True, width=None if sys.stderr.isatty() else 160)
+"""Console for progress, notes and errors; only data goes to standard output. Other files print by ``say``."""
 
 FOLDED = 36
 """Width from which a table's cell may wrap; 28 on a narrow screen."""
@@ -59,12 +65,28 @@ def clean(text: object) -> str:
 def say(text: object, head: str = "", style: str = "green") -> None:
     """Print a line for people on standard error, not as markup; only a head, if given, is styled."""
     marked = Text.assemble((clean(head), style), " ", clean(text)) if head else Text(clean(text), style)
-    err.print(marked, highlight=False, soft_wrap=True)
+    err.print(marked, soft_wrap=True)
 
 
-def working(text: str) -> Status:
+def out(text: object, head: str = "") -> None:
+    """Print a line of data on standard output, after a head on standard error, if given."""
+    if head:
+        err.print(Text(clean(head), "green"), end=" ")
+    sys.stdout.write(f"{clean(text)}\n")
+    sys.stdout.flush()
+
+
+class Working(Status):
+    """A spinner; rich takes its text for markup, so it gets none as a string."""
+
+    def update(self, status: Any = None, **how: Any) -> None:
+        """Show another text."""
+        super().update(Text(clean(status)) if isinstance(status, str) else status, **how)
+
+
+def working(text: str) -> Working:
     """Show a spinner on a terminal while a block runs."""
-    return err.status(Text(clean(text)))
+    return Working(Text(clean(text)), console=err)
 
 
 def show(
@@ -121,7 +143,7 @@ def print_table(
             fit on the screen and the number of others; the first column folds so that those up to a column n
             fit. None prints all columns, with cells folded at words so that they fit.
     """
-    screen = Console(stderr=stderr)
+    screen = _console(stderr=stderr)
     columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
     widths = [max(map(cell_len, cells)) for cells in columns]
     if is_wide is None:
@@ -144,7 +166,7 @@ def print_table(
         table.add_row(*map(Text, row))
     if title:
         screen.print(Text(clean(title), "bold"), soft_wrap=stderr)
-    Console(stderr=stderr, width=max(screen.width, sum(widths) + 3 * len(widths) + 1)).print(table)
+    _console(stderr=stderr, width=max(screen.width, sum(widths) + 3 * len(widths) + 1)).print(table)
     explained = [f"{name}: {notes[name]}" for name in names[: len(widths)] if notes and name in notes]
     for line in filter(None, ("; ".join(explained), caption)):
         screen.print(Text(clean(line), "dim"))

@@ -19,6 +19,7 @@ from tasks.metrics.agreement import spearman_test
 from tasks.metrics.comparison import holm
 from tasks.report.cache import cached_in
 from tasks.report.overview import OverviewSection, render
+from tasks.report.policy import with_policy
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -83,7 +84,7 @@ def overview(
     ]
     agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
     with cached_in(drawing_cache(warehouse.home)):
-        return render(sections, agreements, beside, foot)
+        return with_policy(render(sections, agreements, beside, foot))
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:

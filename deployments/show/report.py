@@ -23,6 +23,7 @@ from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
 from tasks.report import Frames, Report, Row
 from tasks.report.forest import name_of, setting_of
+from tasks.report.policy import with_policy
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -453,12 +454,12 @@ def page(
     if not _has_page(
         evaluation
     ):  # from a recipe: not cached, since its frames do not hold all it shows, and drawing is quick
-        return render(whole)
+        return with_policy(render(whole))
     from deployments.show.drawings import drawing_cache
     from tasks.report.cache import cached_in, drawn_once  # imports Matplotlib
 
     with cached_in(drawing_cache(warehouse.home)):
-        return drawn_once(render, whole)
+        return with_policy(drawn_once(render, whole))
 
 
 def _newest(warehouse: Warehouse) -> dict[str, str]:

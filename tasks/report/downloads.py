@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from urllib.parse import quote
@@ -20,6 +21,7 @@ _LINK = Markup(
 )
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d\s.,;:%\[\]+–−-]*\Z)")
 """Signs that begin a formula in spreadsheets; a sign before a number or an interval does not."""
+_BLANK = " \t\r\n\f\v\u200b\u200c\u200d\u2060\ufeff"
 _BREAKS = ("br", "small", "li")
 """Tags that begin another line of a cell."""
 
@@ -48,8 +50,14 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     for row in rows:
-        writer.writerow([f"'{cell}" if _FORMULA.match(str(cell)) else cell for cell in row])
+        writer.writerow([f"'{cell}" if is_formula(str(cell)) else cell for cell in row])
     return buffer.getvalue()
+
+
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet may run a text: also after blanks, and in signs of full width."""
+    plain = unicodedata.normalize("NFKC", text).lstrip(_BLANK)
+    return text[:1] in ("\t", "\r", "\n") or _FORMULA.match(plain) is not None
 
 
 class _Cells(HTMLParser):
