@@ -55,11 +55,17 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
     steps.record_process()
     session = prepared(evaluation, params) or steps.step("build", lambda: prepare(evaluation, params))
     with steps.working(session.run_ids().values()):
-        answer_all(session)
-        if session.updated or not all(runs.is_finished(session.ids[name]) for name in session.remaining()):
-            steps.step("score metrics", lambda: _score(session))
-    steps.show_leaderboard(evaluation.name, session.config)
-    session.raise_failures()
+        try:
+            answer_all(session)
+            if session.updated or not all(
+                runs.is_finished(session.ids[name]) for name in session.remaining()
+            ):
+                steps.step("score metrics", lambda: _score(session))
+            steps.show_leaderboard(evaluation.name, session.config)
+            session.raise_failures()
+        except Exception:  # after Ctrl-C, a cancellation or a kill, a run is interrupted, not failed
+            records.fail(session)
+            raise
     return session.config
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from importlib.metadata import version
 
 import polars as pl
@@ -18,6 +19,7 @@ from tasks.loop.rows import metric_frame, points_frame
 from warehouse import (
     Run,
     Warehouse,
+    WarehouseError,
     finish_run,
     freeze_cohort,
     register_parts,
@@ -31,6 +33,7 @@ from warehouse import (
 )
 
 _REQUESTS = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
+_BEGUN = "SELECT run_id FROM run WHERE status = 'running' AND run_id IN (SELECT unnest(?))"
 
 
 def start(session: RunSession) -> None:
@@ -105,6 +108,16 @@ def save(session: RunSession, tables: Tables, selection: Selection) -> None:
         if not selection.is_frozen and not session.failures:
             cohort = session.params.cohort
             freeze_cohort(connection, session.config, cohort, list(selection.rows.values()))
+
+
+def fail(session: RunSession) -> None:
+    """Mark the session's runs that have begun and are not finished as failed."""
+    with suppress(WarehouseError, OSError):  # the error that ended the session is the one to tell
+        begun = set(Warehouse.current().query(_BEGUN, [list(session.ids.values())])["run_id"])
+        if begun:
+            with Warehouse.open().write() as connection:
+                for run in begun:
+                    finish_run(connection, run, "failed")
 
 
 def _run_row(session: RunSession, run: str, model: str, engine: Engine | None = None) -> Run:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tasks.loop.requests import Engine
 from warehouse import Warehouse
+from warehouse.at_work import at_work
 
 _RUN = """
 SELECT run_id, evaluation, config_hash, model, engine_hash, coalesce(occasion, '') AS occasion, profile,
@@ -94,6 +95,19 @@ def frozen(config_hash: str, cohort: str) -> list[FinishedRun]:
 def is_finished(run: str) -> bool:
     """Return whether the run's metrics are stored."""
     return not Warehouse.open().query(_IS_FINISHED, [run]).is_empty()
+
+
+def status_of(warehouse: Warehouse, runs: Mapping[str, str]) -> dict[str, str]:
+    """Return each run's status. Args: runs: id -> status in the warehouse.
+
+    A run that says running, and that no process works on, is interrupted: by Ctrl-C, a cancellation, a kill
+    or a machine that went down.
+    """
+    alive = set(at_work(warehouse.store)) if "running" in runs.values() else set()
+    return {
+        run: "interrupted" if status == "running" and run not in alive else status
+        for run, status in runs.items()
+    }
 
 
 def namesakes(config_hash: str) -> dict[str, set[str]]:

@@ -25,12 +25,13 @@ app = typer.Typer(
 _RUNS = """
 SELECT left(r.run_id, 8) AS run, r.evaluation, r.profile, r.model, r.status,
     strftime(r.started_at, '%Y-%m-%d %H:%M') AS started, r.finished_at - r.started_at AS took,
+    strftime(coalesce(r.finished_at, latest, r.started_at), '%Y-%m-%d %H:%M') AS last_sign,
     coalesce(n_units, 0) AS answers, coalesce(n_new, 0) + coalesce(n_moved, 0) AS numbers, r.occasion,
     r.run_id, r.config_hash
 FROM run AS r
 LEFT JOIN (
     SELECT run_id, count(*) FILTER (kind <> 'metric_row') AS n_units,
-        (sum(n_rows) FILTER (kind = 'metric_row'))::BIGINT AS n_moved
+        (sum(n_rows) FILTER (kind = 'metric_row'))::BIGINT AS n_moved, max(written_at) AS latest
     FROM part_unit GROUP BY run_id
 ) USING (run_id)
 LEFT JOIN (SELECT run_id, count(*) AS n_new FROM metric_value_base GROUP BY run_id) USING (run_id)
@@ -38,8 +39,12 @@ WHERE (NOT r.is_null OR $nulls) AND ($evaluation = '' OR r.evaluation = $evaluat
 ORDER BY r.started_at DESC, r.run_id LIMIT $limit
 """
 _SHOWN = """
-SELECT r.run_id, evaluation, profile, model, status, started_at, finished_at, config_hash, engine_hash,
-    model_hash, occasion, boundary_rule, code_version, params::VARCHAR AS params, engine::VARCHAR AS engine
+SELECT r.run_id, evaluation, profile, model, status, started_at, finished_at,
+    coalesce(
+        finished_at, (SELECT max(written_at) FROM part_unit WHERE run_id = $run), started_at
+    ) AS last_sign,
+    config_hash, engine_hash, model_hash, occasion, boundary_rule, code_version, params::VARCHAR AS params,
+    engine::VARCHAR AS engine
 FROM run AS r WHERE run_id = $run
 """
 # Several runs may use a request; the run that registered its answers paid for it.
@@ -73,7 +78,8 @@ def runs(
     with errors():
         check_evaluation(evaluation or None)
         values = {"evaluation": evaluation, "limit": limit, "nulls": nulls}
-        runs = Warehouse.existing().query(_RUNS, values)
+        warehouse = Warehouse.existing()
+        runs = _with_status(warehouse, warehouse.query(_RUNS, values))
         if form is Format.table:
             runs = runs.drop("run_id", "config_hash").with_columns(
                 pl.col("took").map_elements(_words, pl.String)
@@ -83,7 +89,11 @@ def runs(
             form,
             "Runs",
             is_wide=wide,
-            notes={"answers": "answers that the run added; answers stored before are not counted"},
+            notes={
+                "status": "interrupted: by Ctrl-C, a cancellation or a kill; the same command resumes it",
+                "last_sign": "when it ended or last stored an answer (UTC)",
+                "answers": "answers that the run added; answers stored before are not counted",
+            },
         )
 
 
@@ -98,7 +108,7 @@ def show_run(
         warehouse = Warehouse.existing()
         with warehouse.read() as connection:
             values = {"run": find_run(connection, run)[0]}
-        row, used = warehouse.query(_SHOWN, values), warehouse.query(_USED, values)
+        row, used = _with_status(warehouse, warehouse.query(_SHOWN, values)), warehouse.query(_USED, values)
         if form is not Format.table:
             show(row.hstack(pl.DataFrame({"used": [used.to_struct().to_list()]})), form)
             return
@@ -136,6 +146,14 @@ def rm(
             say(f"{what}; `culturemeter prune --delete` frees the space", "deleted")
         else:
             say(f"{what}: --delete deletes them", "would go")
+
+
+def _with_status(warehouse: Warehouse, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of runs with what is true of each now."""
+    from flows.runs import status_of
+
+    known = status_of(warehouse, dict(zip(rows["run_id"], rows["status"], strict=True)))
+    return rows.with_columns(pl.Series("status", [known[run] for run in rows["run_id"]], pl.String))
 
 
 def _words(took: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -57,7 +58,8 @@ def serve(
             raise ValueError("--limit needs --pool: add --pool NAME, or leave --limit out")
         home = Warehouse.open().home
         configure(home)  # before Prefect is imported
-        check_cron(cron)
+        if dates := check_cron(cron):
+            say(f"{', '.join(dates)} (UTC)", "next dates")
         from deployments.serve.served import ServeOptions
 
         models, judges, scheduled = (
@@ -86,16 +88,26 @@ def serve(
         out(line)
 
 
-def check_cron(cron: str | None) -> None:
-    """Raise ValueError for an invalid cron expression; Prefect would refuse it only after starting."""
+def check_cron(cron: str | None) -> list[str]:
+    """Return the next three dates of a cron expression (UTC); none without one.
+
+    Raises:
+        ValueError: it is invalid, which Prefect would say only after starting, or it never comes.
+    """
+    from prefect._vendor.croniter import CroniterBadDateError, croniter
     from prefect.client.schemas.schedules import CronSchedule
     from pydantic import ValidationError
 
     try:
         if cron is not None:
             CronSchedule(cron=cron, timezone="UTC")
+            dates = croniter(cron, datetime.now(UTC))
+            return [f"{dates.get_next(datetime):%Y-%m-%d %H:%M}" for _ in range(3)]
+    except CroniterBadDateError as error:
+        raise ValueError(f"--cron {cron!r} never comes: no such date is in the next 50 years") from error
     except ValidationError as error:
         raise ValueError(
             f"--cron {cron!r} is not a cron expression: write minute, hour, day, month and weekday, as in "
             '"0 6 * * *"'
         ) from error
+    return []

@@ -10,12 +10,12 @@ import os
 import re
 import shlex
 import signal
-import socket
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 from uuid import UUID
 
@@ -38,6 +38,8 @@ from deployments.serve.server import HOST, ServerError, login, pointed_at, start
 from deployments.show.display import say
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import catalogue, read_spec
+from tasks.loop.steps import AT_WORK as TASKS_AT_WORK
+from tasks.loop.steps import machine
 
 AT_WORK = FlowRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}})
 RESUMED = "run again, not signed in yet"
@@ -98,6 +100,7 @@ async def _resume(client: PrefectClient, own: Collection[UUID], since: datetime)
         if is_gone(run, since):
             was_wished = run.state is not None and run.state.is_cancelling()
             over: Any = (Cancelled if was_wished else Crashed)(message="its process is gone")
+            await _close_tasks(client, run.id)
             await client.set_flow_run_state(run.id, over, force=True)
     ended = {"state": {"type": {"any_": ["CRASHED"]}}, "deployment_id": {"any_": list(own)}}
     crashes = FlowRunFilter.model_validate(ended)
@@ -106,6 +109,14 @@ async def _resume(client: PrefectClient, own: Collection[UUID], since: datetime)
             await client.update_flow_run(run.id, infrastructure_pid=RESUMED)
             again: Any = AwaitingRetry(message="goes on from the answers that are stored")
             await client.set_flow_run_state(run.id, again, force=True)
+
+
+async def _close_tasks(client: PrefectClient, run: UUID) -> None:
+    """Set the tasks of a flow run that was at work to crashed: nobody else ends them."""
+    of_run = FlowRunFilter.model_validate({"id": {"any_": [run]}})
+    for task in await client.read_task_runs(flow_run_filter=of_run, task_run_filter=TASKS_AT_WORK):
+        crashed: Any = Crashed(message="its flow run's process is gone")
+        await client.set_task_run_state(task.id, crashed, force=True)
 
 
 def may_resume(run: FlowRun, now: datetime) -> bool:
@@ -144,13 +155,13 @@ def sort_out(runs: Iterable[FlowRun], since: datetime, now: datetime) -> tuple[l
 def is_gone(run: FlowRun, since: datetime) -> bool:
     """Return whether the process of a run (``steps.record_process``) has ended.
 
-    A run without a recorded process is gone if it began before ``since``. A run on another host never is.
+    A run without a recorded process is gone if it last changed before ``since``, when this server began. So
+    is one of another host or container, or of this machine before it was last started: no such process
+    reaches this server, which answers on 127.0.0.1 only.
     """
-    host, _, process = (run.infrastructure_pid or "").partition(":")
-    if not process:
+    place, _, process = (run.infrastructure_pid or "").rpartition(":")
+    if not process.isdecimal() or place not in (machine(), gethostname()):
         return run.state is not None and run.state.timestamp < since
-    if host != socket.gethostname():
-        return False
     try:
         begun = psutil.Process(int(process)).create_time()
     except psutil.NoSuchProcess:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from socket import gethostname
 from typing import Any, TypeVar
 
@@ -132,6 +133,17 @@ def with_each(function: Callable[[T], None], work: Sequence[T], engine: Engine) 
         pool.shutdown(cancel_futures=True)
 
 
+def machine() -> str:
+    """Return what identifies this host since it was last started: its name, and the boot of its system."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        import psutil
+
+        boot = f"{psutil.boot_time():.0f}"
+    return f"{gethostname()}/{boot}"
+
+
 def record_process() -> None:
     """Record this process in the current flow run, so that the run counts as crashed once it is gone.
 
@@ -143,7 +155,7 @@ def record_process() -> None:
         return
     run = context.flow_run
     with get_client(sync_client=True) as client:
-        client.update_flow_run(run.id, infrastructure_pid=f"{gethostname()}:{os.getpid()}")
+        client.update_flow_run(run.id, infrastructure_pid=f"{machine()}:{os.getpid()}")
         if run.run_count > 1:
             this_run = FlowRunFilter.model_validate({"id": {"any_": [run.id]}})
             for task_run in client.read_task_runs(flow_run_filter=this_run, task_run_filter=AT_WORK):

@@ -20,6 +20,7 @@ from warehouse import (
     save_run_requests,
     write_part,
 )
+from warehouse.at_work import working
 
 RESPONSE = {
     "request_hash": "q", "run_id": "abc1", "model": "m", "item": ["i1", "i2"], "conversation": "[]",
@@ -78,3 +79,26 @@ def test_runs_rm_deletes_only_with_delete(home: Path) -> None:
 @pytest.mark.parametrize(("name", "why"), [("ab", "2 runs begin with it"), ("zz", "lists them")])
 def test_ambiguous_or_unknown_run_is_refused(home: Path, name: str, why: str) -> None:
     assert why in refused("runs", "show", name)
+
+
+def test_status_tells_who_is_at_work(home: Path) -> None:
+    """A killed run says running for ever; only a process that works on it makes that true."""
+    with Warehouse.open(home).write() as connection:
+        one = Run("abc9", "cure", "n", False, "smoke", "c", "e", {}, {"kind": "fake"}, {}, "b", "v")
+        save_run(connection, one)
+
+    def of_run() -> tuple[str, str]:
+        (row,) = [
+            row for row in json.loads(call("runs", "--format", "json").stdout) if row["run_id"] == "abc9"
+        ]
+        shown = json.loads(call("runs", "show", "abc9", "--format", "json").stdout)[0]
+        assert shown["status"] == row["status"]
+        return row["status"], row["last_sign"]
+
+    assert of_run()[0] == "interrupted"
+    assert of_run()[1]
+    with working(Warehouse.open(home).store, ["abc9"]):
+        assert of_run()[0] == "running"
+    with Warehouse.open(home).write() as connection:
+        finish_run(connection, "abc9", "failed")
+    assert of_run()[0] == "failed"

@@ -21,9 +21,11 @@ import pytest
 from prefect.client.schemas.objects import FlowRun
 from prefect.states import Crashed, Running
 
+from deployments.cli.serve import check_cron
 from deployments.evaluations import doors, params, profiles
 from deployments.serve.server import login
 from deployments.serve.serving import RESUMED, is_gone, may_resume, sort_out
+from tasks.loop.steps import machine
 from tests.conftest import command, environment, prefect_post
 from tests.ports import free_port
 from tests.waiting import until
@@ -230,10 +232,24 @@ def test_run_started_by_hand_goes_first_and_is_never_missed() -> None:
         (f"{socket.gethostname()}:{os.getpid()}", False),
         (f"{socket.gethostname()}:999999999", True),
         (f"{socket.gethostname()}:1", True),  # the run is older than this process: its number was reused
-        ("another-host:999999999", False),
+        (f"{machine()}:{os.getpid()}", False),
+        (f"{machine()}:999999999", True),
+        ("another-host:1", True),
+        ("another-host/with-its-boot:1", True),
+        (f"{socket.gethostname()}/another-boot:{os.getpid()}", True),
         (None, True),
     ],
-    ids=["alive", "ended", "reused number", "another machine", "unknown"],
+    ids=[
+        "alive",
+        "ended",
+        "reused number",
+        "alive, this boot",
+        "ended, this boot",
+        "another host",
+        "another container",
+        "another boot",
+        "unknown",
+    ],
 )
 def test_run_has_crashed_if_its_process_has_ended(process: str | None, expected: bool) -> None:
     begun = datetime(2001, 1, 1, tzinfo=UTC) if process and process.endswith(":1") else datetime.now(UTC)
@@ -242,6 +258,24 @@ def test_run_has_crashed_if_its_process_has_ended(process: str | None, expected:
     )
     assert is_gone(run, since=datetime.now(UTC)) is expected
     assert not is_gone(FlowRun(flow_id=uuid4(), state=Running()), since=NOW)  # no process is recorded yet
+
+
+def test_a_run_of_another_host_that_began_after_this_server_has_not_crashed() -> None:
+    run = FlowRun(flow_id=uuid4(), infrastructure_pid="another-host/boot:1", state=Running())
+    assert not is_gone(run, since=NOW)
+
+
+@pytest.mark.parametrize(("cron", "n"), [("0 6 * * *", 3), ("0 0 29 2 *", 3), (None, 0)])
+def test_next_dates_of_a_schedule_are_known(cron: str | None, n: int) -> None:
+    dates = check_cron(cron)
+    assert len(dates) == n
+    assert dates == sorted(dates)
+
+
+@pytest.mark.parametrize("cron", ["0 0 30 2 *", "0 0 31 4 *", "0 0 31 2,4,6 *"])
+def test_a_schedule_that_never_comes_is_refused(cron: str) -> None:
+    with pytest.raises(ValueError, match="never comes"):
+        check_cron(cron)
 
 
 def test_resumed_run_older_than_its_process_has_not_crashed() -> None:
