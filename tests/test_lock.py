@@ -59,3 +59,22 @@ def test_cpu_lock_has_no_gpu_builds() -> None:
     unwanted = re.compile(r"nvidia-|cuda-|cupy|triton|torch(vision|audio|codec)")
     assert not [name for name in locked if unwanted.match(name)]
     assert {name.partition("-")[0] for name in pins("gpu")} >= {"nvidia", "triton"}  # the pattern works
+
+
+def test_tools_are_pinned_by_hash() -> None:
+    text = (ROOT / ".ci" / "tools.lock").read_text(encoding="utf-8")
+    names = re.findall(r"^([\w.-]+)==", text, re.M)
+    assert {"uv", "cyclonedx-bom", "pip-audit"} <= set(names)
+    each = re.split(r"^(?=[\w.-]+==)", text, flags=re.M)[1:]
+    assert all("--hash=sha256:" in block for block in each)
+
+
+def test_set_up_installs_by_hash_or_stops() -> None:
+    """Only the target that is named for it installs without hashes or from another index."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile.partition("$(STAMP):\n")[2].partition("\n\n")[0]
+    installs = re.findall(r"pip (?:install|sync) .*", recipe)
+    assert len(installs) == 3
+    assert all("--require-hashes" in line or "--no-index" in line for line in installs)
+    assert "make setup-unlocked" in makefile
+    assert "extra-index" not in makefile

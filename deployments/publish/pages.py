@@ -57,7 +57,7 @@ _QUERY = (
     "worker-src blob:",
     "connect-src 'self' blob:",
 )
-"""What the page with SQL needs: its own programs, WebAssembly, and the site's files."""
+"""Policy of the page with SQL: its own programs, WebAssembly, and the site's files."""
 
 Boards = Mapping[str, Sequence[Mapping[str, Any]]]
 """Evaluation -> its configurations as ``boards`` returns them, the shown one first."""

@@ -1,4 +1,4 @@
-"""What a page may load: nothing but the style and the script that its template has, by their hashes.
+"""Limits of a page: it loads only the style and the script that its template has, by their hashes.
 
 So a page cannot be made to run or fetch anything, even if a text of a model got into it as markup.
 """
@@ -17,7 +17,7 @@ _SCRIPTS = tuple(sorted(Path(__file__).with_name("templates").glob("*.js")))
 """Scripts of templates, each alone in an element of its own."""
 HEADER = "Content-Security-Policy"
 PRIVATE = "frame-ancestors 'none'; sandbox allow-scripts allow-downloads allow-popups"
-"""What a server adds that has other pages or an interface: the page is of no origin."""
+"""Directives that a server with an API adds, so that the page is of no origin."""
 
 
 def policy(page: str, *others: str) -> str:

@@ -53,7 +53,7 @@ _MOST_VALUES = 200_000
 
 @dataclass(frozen=True)
 class Function:
-    """What follows ``!function``: a module and a function, in a folder."""
+    """A function that a task names after ``!function``, and the folder of its module."""
 
     name: str
     folder: Path
