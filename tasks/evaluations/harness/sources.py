@@ -128,7 +128,8 @@ def data_of(entry: Entry, data: Mapping[str, str], revision: Mapping[str, str]) 
     if source in READERS:
         return {"dataset_kwargs": kwargs | {"data_files": _files(kwargs.get("data_files"), entry)}}
     folder = entry.folder / source
-    if folder.is_dir() and folder.resolve().is_relative_to(entry.folder) and folder.resolve() != entry.folder:
+    is_inside = folder.is_dir() and entry.folder in folder.resolve().parents
+    if is_inside and entry.folder != _library():  # there a folder holds tasks: xnli is a data set of the hub
         clone.check(folder, entry.name)
         _check_inside(kwargs.get("data_files"), entry)
         return {"dataset_path": str(folder.resolve())}

@@ -267,6 +267,15 @@ def test_data_files_of_the_tasks_folder_are_read(folder: Path) -> None:
         assert len(study.items) == len(ITEMS)
 
 
+def test_a_folder_of_the_library_is_no_data_set() -> None:
+    """The library's xnli names the data set of the hub, and its tasks are in a folder of that name."""
+    root = sources._library()
+    assert (root / "xnli").is_dir()
+    entry = sources.Entry("xnli_de", {"task": "xnli_de", "dataset_path": "xnli"}, root)
+    with pytest.raises(ValueError, match="add --revision xnli=COMMIT"):
+        sources.data_of(entry, {}, {})
+
+
 def test_the_lists_are_the_librarys_own_without_what_runs_code() -> None:
     import lm_eval.api.metrics
     import lm_eval.filters  # noqa: F401 - it registers them
