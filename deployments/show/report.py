@@ -451,9 +451,8 @@ def page(
         links = {"overview": "/reports", **served}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
     render, whole = _report(evaluation).render, replace(data, foot=foot)
-    if not _has_page(
-        evaluation
-    ):  # from a recipe: not cached, since its frames do not hold all it shows, and drawing is quick
+    # A recipe's is not cached, since its frames do not hold all it shows, and drawing is quick.
+    if not _has_page(evaluation):
         return with_policy(render(whole))
     from deployments.show.drawings import drawing_cache
     from tasks.report.cache import cached_in, drawn_once  # imports Matplotlib

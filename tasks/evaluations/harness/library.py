@@ -446,8 +446,7 @@ def _with(instance: Any, response: Any) -> Any:
 
 def _shown(value: Any) -> str:
     """Return a label as text, shortened if long."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
+    return text if len(text := repr(value)) <= 60 else f"{text[:60]}…"
 
 
 def _same(first: Sequence[Any], second: Sequence[Any]) -> bool:
