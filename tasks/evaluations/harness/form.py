@@ -59,7 +59,7 @@ class Function:
     folder: Path
 
 
-class Loader(yaml.CSafeLoader):
+class Loader(yaml.CSafeLoader):  # type: ignore[misc]
     """Reads plain YAML, and ``!function`` as a ``Function`` that is not imported."""
 
     folder = Path()
