@@ -16,9 +16,6 @@ import numpy as np
 from benchmarks import populations as of
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
-from tasks.evaluations.cure.params import LENGTH_NORMALISED
-from tasks.evaluations.cure.scores import CureScores, Explained, equal_lengths
-from tasks.judging.controls import REAL, SHUFFLED
 from tasks.metrics import comparison, intervals
 from tasks.metrics.comparison import Difference
 from tasks.metrics.types import FloatArray
@@ -84,7 +81,6 @@ def _cases() -> Iterator[Case]:
     graded = "apr, interaction, instruction_following"
     yield Case(graded, "grades 1 to 10, 12 talks with a persona", few[:3], partial(_grades, 0.0))
     yield Case(graded, "the same, one 2 points worse", few[:3], partial(_grades, 2.0), _true_grades)
-    yield Case("coherence", "slope of length, one writes twice as much", some, _coherence, slow=4)
     yield Case("map_cv", "15 origins, dishes in all", (150, 300, 600), partial(_spread, 1.0), slow=2)
     data = "the same, one spread half"
     yield Case("map_cv", data, (150, 300, 600), partial(_spread, 0.5), _true_spread, 2)
@@ -156,27 +152,6 @@ def _grades(lower: float, rng: Generator, n: int) -> Difference:
 def _true_grades(n: int) -> float:
     first, second = _graded(np.random.default_rng(0), 50_000, 2.0)
     return float(first.mean() - second.mean())
-
-
-def _coherence(rng: Generator, n: int) -> Difference:
-    """Return the difference of two models that explain n items; scores rise with length, and the second
-    model's explanations are twice as long."""
-    quality = rng.normal(0, 0.1, n)
-    models = {}
-    for name, longer in (("a", 0.0), ("b", np.log(2))):
-        length = rng.normal(4 + longer, 0.4, n)
-        scores = 0.5 + quality + 0.1 * (length - 4) + rng.normal(0, 0.1, n)
-        unknown = np.full(n, np.nan)
-        none = np.full(n, "", dtype=object)
-        judged = Explained(scores, scores, unknown, np.expm1(length), (), none, none, {}, ())
-        models[name] = CureScores({}, {(LENGTH_NORMALISED, source): judged for source in (REAL, SHUFFLED)})
-    adjusted = equal_lengths(
-        models, models, [{LENGTH_NORMALISED: places} for places in intervals.jackknife_groups(n, 0)]
-    )
-    first, second = (adjusted[name] for name in "ab")
-    means = [float(side.judged[LENGTH_NORMALISED, REAL].scores.mean()) for side in (first, second)]
-    left_out = [np.array(side.left_out, dtype=np.float64) for side in (first, second)]
-    return comparison.left_out_difference(means[0] - means[1], *left_out)
 
 
 _ORIGINS = np.linspace(0.1, 0.3, 15)

@@ -14,7 +14,7 @@ from tasks.engines.local.memory import of_embedder
 from tasks.engines.specs import read_spec
 from tasks.evaluations.explication.materials import load_task, read_personas
 from tasks.judging.rubric import load_rubric
-from tasks.loop.replies import json_fields
+from tasks.loop.replies import read_fields
 from tasks.parsing import DEEPEST, TooDeep, parse_json, parse_toml
 from tasks.people.elsewhere import read_json
 from tasks.people.study import read_study
@@ -64,7 +64,6 @@ OWN = {
     "tasks/engines/served/transport.py": "a server's answer, as deep as it may be",
     "tasks/builders/culturall/prompts.py": "shipped",
     "tasks/evaluations/culturall/quantities.py": "shipped",
-    "tasks/evaluations/cure/read.py": "one quoted text",
     "tasks/evaluations/cure/study.py": "shipped",
     "tasks/evaluations/explication/texts.py": "shipped",
     "tasks/evaluations/explication/measures.py": "shipped",
@@ -109,7 +108,7 @@ def test_hostile_model_output_is_a_draft_error_or_no_fields(hostile: str) -> Non
     seed: Any = None
     with pytest.raises(DraftError):
         parse_draft(text, seed, "yes")
-    assert json_fields(f'{{"a": {text}}}') is None
+    assert read_fields(f'{{"a": {text}}}', ["a"]) is None
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def validate(
             for name, rubric in judged.rubrics(chosen.evaluation, verdicts).items()
         }
         rated, n_empty = read_ratings(ratings, menus)
-        scores = scores_by_judge(verdicts.iter_rows(named=True), judged.lengths(answers))
+        scores = scores_by_judge(verdicts.iter_rows(named=True))
         _count_unjudged(rated, n_empty, scores, chosen.config)
         tables = judged.tables(rated, scores, answers, menus)
         stored = judged.to_store(tables[ValidationTable.agreement], verdicts, ratings)

@@ -112,10 +112,6 @@ def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[s
     return frame.with_columns(code=pl.Series(codes, dtype=pl.String)), dict(zip(codes, answers, strict=True))
 
 
-EQUAL_LENGTH = {"coherence"}
-"""Dimensions whose scores are compared at equal length of the judged text (cure)."""
-
-
 def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
     """Return each dimension's rubric, read from the evaluation's folder ``rubrics``.
 
@@ -131,15 +127,6 @@ def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
     pairs = verdicts.select("dimension", "rubric").unique().rows()
     by_hash = {dimension: of_hash.get(rubric.rpartition(" ")[2]) for dimension, rubric in pairs}
     return of_name | {dimension: rubric for dimension, rubric in by_hash.items() if rubric}
-
-
-def lengths(answers: Mapping[str, JudgedAnswer]) -> dict[str, tuple[int, str]]:
-    """Return number of words and model, by code, of answers whose scores are compared at equal length."""
-    return {
-        code: (len(answer.answer.split()), answer.model)
-        for code, answer in answers.items()
-        if answer.dimension in EQUAL_LENGTH
-    }
 
 
 def tables(

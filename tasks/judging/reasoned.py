@@ -29,6 +29,10 @@ _BETWEEN = rf"{_MARKS}(?:\([^()\n]{{0,40}}\)|from [\d.]+ to [\d.]+)?{_MARKS}(?:[
 _LEAD = r"(?:(?:my|the|final|overall|total)\s+){0,3}"
 _ON_A_LINE = re.compile(rf"{_START}{_LEAD}(?:{_SCORE})\b{_BETWEEN}{_NUMBER}", re.M)
 _ANYWHERE = re.compile(rf"\b(?:{_SCORE})\b{_MARKS}(?:of\b)?{_BETWEEN}{_NUMBER}")
+_NAMED = re.compile(
+    rf"{_START}{_LEAD}(?:output|answer|result|verdict|judge?ment){_BETWEEN}{_NUMBER}\W{{0,12}}$", re.M
+)
+"""A line of another name and a number: "Output: 1"."""
 _BARE = re.compile(rf"{_START}{_NUMBER}\W{{0,12}}$")
 
 
@@ -36,13 +40,20 @@ def reasoned_scores(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[flo
     """Return every key's score in [0, 1] or the reason for none; never raises, whatever the text.
 
     For a single key, the last line that begins with ``Score: 0.7`` counts; else the last such text anywhere;
-    else a last line that is a number. For several keys, each has a line with its name. "7/10", "7 out of 10"
-    and "70 %" are 0.7 on a scale that ends at 1; a number off the scale is unscored.
+    else a line ``Output: 1``; else a last line that is a number. For several keys, each has a line with its
+    name. "7/10", "7 out of 10" and "70 %" are 0.7 on a scale that ends at 1; a number off the scale is
+    unscored.
     """
     plain = normal(unicodedata.normalize("NFKC", text))
     if len(keys) == 1:
         return (_on_scale(_last_single(plain), rubric),)
     return tuple(_on_scale(_last(_key_scores(plain, key)), rubric) for key in keys)
+
+
+def score_of_number(text: str, rubric: Rubric) -> float | None:
+    """Return the score in [0, 1] of a text that is a number on the rubric's scale; None for another text."""
+    score = _on_scale(_BARE.match(normal(unicodedata.normalize("NFKC", text))), rubric)
+    return None if isinstance(score, str) else score
 
 
 def nearest_verdict(score: float, rubric: Rubric) -> str:
@@ -55,7 +66,8 @@ def _last_single(text: str) -> re.Match[str] | None:
     """Return the last statement of a score in a text about a single key."""
     lines = [line for line in text.splitlines() if line.strip()]
     bare = _BARE.match(lines[-1]) if lines else None
-    return _last(_ON_A_LINE.finditer(text)) or _last(_ANYWHERE.finditer(text)) or bare
+    scores = _last(_ON_A_LINE.finditer(text)) or _last(_ANYWHERE.finditer(text))
+    return scores or _last(_NAMED.finditer(text)) or bare
 
 
 def _key_scores(text: str, key: str) -> Iterator[re.Match[str]]:

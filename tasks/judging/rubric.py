@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from tasks.engines.protocols import Message
 from tasks.loop.prompts import Prompt
+from tasks.loop.replies import normal as normal
 from tasks.parsing import complaints, parse_toml, text_of
 
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
@@ -57,6 +58,15 @@ _FORM = """\
 Answer in plain text. First weigh in a few sentences what speaks for and against {judged}. Then end with \
 {lines}: {low} is {worst}, {high} is {best}, and a case in between gets a number in between."""
 """Text after the rules for a judge that reasons before it scores."""
+
+_STATES_FORM = re.compile(
+    r"(?:respond|answer|reply|output|return|say|write|print|scoring:?)[^.\n]{0,40}"
+    r"(?:\b(?:yes|no|true|false|json)\b|\bdict(?:ionary)?\b|\b[01]\s*(?:or|/)\s*[01]\b)"
+    r"|(?:output|answer|response) format|format of (?:the|your) (?:answer|output|response)"
+    r"|\bvalid json|\bjson (?:object|output|format)|python dict|(?:end|finish) with|\bscore\W{0,4}:",
+    re.IGNORECASE,
+)
+"""What rules say if they state the form of an answer: "Respond YES only if", "Output Format"."""
 
 _BRACKETS = frozenset("<>[]")
 
@@ -134,6 +144,13 @@ class Rubric(_Part):
         "out: the default sentence, which requests a line with the score",
     )
 
+    has_own_form: bool = Field(
+        False, description="whether the rules state the form of an answer, so that nothing is added to them"
+    )
+    aliases: dict[Text, Text] = Field(
+        {}, description="names by which the paper's rubric calls the judged things -> our names"
+    )
+
     def in_style(self, style: JudgeStyle) -> Rubric:
         """Return the rubric in this answer style; itself if it has that style already."""
         return self if style == self.style else Rubric(**{**self.model_dump(), "style": style})
@@ -141,7 +158,8 @@ class Rubric(_Part):
     def reworded(self, rules: str | None, question: str | None, ending: str | None = None) -> Rubric:
         """Return the rubric with other rules, question template or reasoned form, where one is set.
 
-        The examples fit only our wording and are left out.
+        The examples fit only our wording and are left out. Rules or a question that state the form of an
+        answer keep it: nothing is added, and that form is read. An ending states a form too.
 
         Raises:
             TemplateError: the question is not a template. ValueError: it uses an unknown input.
@@ -154,9 +172,9 @@ class Rubric(_Part):
         if question:
             used = meta.find_undeclared_variables(_JINJA.parse(question))
             own |= {"user": question, "inputs": tuple(name for name in self.inputs if name in used)}
-        if self.style == "reasoned":
-            own["ending"] = ending
-        elif rules:
+        if ending or states_form(rules or "", question or ""):
+            own |= {"ending": ending or "", "has_own_form": True}
+        elif self.style == "direct" and rules:
             own["ending"] = _json_form(self.verdicts)
         return Rubric(**{**self.model_dump(), **own})
 
@@ -257,6 +275,7 @@ class Rubric(_Part):
         """Return 16 hex digits over everything that affects a prompt or how its answer is parsed."""
         later = {"style"} if self.style == "direct" else set()
         later |= {"ending"} if later and self.ending is None else set()
+        later |= {name for name in ("has_own_form", "aliases") if not getattr(self, name)}
         content: list[Any] = [self.model_dump(mode="json", exclude=later), DATA_NOTE]
         content += [_FORM] if self.style == "reasoned" else []
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
@@ -351,11 +370,16 @@ def _judge_prompt(
     """Return the prompt, cached because later rounds request it again."""
     if not keys:
         raise ValueError(NO_KEYS)
-    if rubric.style == "reasoned":
+    if rubric.style == "reasoned" or rubric.has_own_form:
         return Prompt(rubric.conversation(dict(inputs), keys))
     options = tuple(rubric.verdicts) if with_probabilities else ()
     field = FIELD if with_probabilities else ""
     return Prompt(rubric.conversation(dict(inputs), keys), answer_schema(rubric, keys), options, field)
+
+
+def states_form(*texts: str) -> bool:
+    """Return whether rules of a judge, or its question, say how the answer must look."""
+    return any(_STATES_FORM.search(text) for text in texts)
 
 
 T = TypeVar("T")
@@ -417,12 +441,6 @@ def as_data(value: object, max_chars: int) -> str:
 def shorten(text: str, max_chars: int) -> str:
     """Return the text, cut to ``max_chars - 1`` characters and "…" if it is longer. Idempotent."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
-
-
-@lru_cache(maxsize=1 << 12)
-def normal(text: str) -> str:
-    """Return the form for comparing keys, verdicts and reasons: case folded, NFC, no outer space."""
-    return unicodedata.normalize("NFC", text.casefold()).strip()
 
 
 def _json_form(verdicts: Mapping[str, VerdictChoice]) -> str:

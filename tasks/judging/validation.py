@@ -23,7 +23,6 @@ from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.calibration import Bin, brier_score, expected_calibration_error, reliability_curve
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife
 from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha, krippendorff_alpha_interval
-from tasks.metrics.length_adjustment import adjust_for_length
 from tasks.metrics.types import FloatArray, IntArray
 
 Points: TypeAlias = list[tuple[float, float]]
@@ -49,8 +48,7 @@ class JudgeScore:
     Attributes:
         item: as in the ratings, which is the answer's ``audit.JudgedAnswer.code``.
         value: the verdict's value in [0, 1]; None where unscored.
-        graded: the graded score in [0, 1]; None if the engine gave none. equal_length: the graded score
-            adjusted for the text's length, which may leave [0, 1]; None if scores are not adjusted.
+        graded: the graded score in [0, 1]; None if the engine gave none.
 
     Raises:
         ValueError: a value or a graded score is out of range.
@@ -60,7 +58,6 @@ class JudgeScore:
     dimension: str
     value: float | None = None
     graded: float | None = None
-    equal_length: float | None = None
 
     def __post_init__(self) -> None:
         for score in (self.value, self.graded):
@@ -114,17 +111,14 @@ def _nearest(rating: float, menu: Sequence[float]) -> float | None:
 
 
 def scores_by_judge(
-    verdicts: Iterable[Mapping[str, Any]], lengths: Mapping[str, tuple[int, str]] | None = None
+    verdicts: Iterable[Mapping[str, Any]],
 ) -> dict[str, list[JudgeScore]]:
     """Return each judge's scores of the answers.
-
-    If a judge gives only verdicts, their values replace the graded scores in the adjustment for length.
 
     Args:
         verdicts: rows of judge, dimension, code, verdict, value and graded. Several rows of one judge on one
             answer are samples: the commonest verdict counts (none if tied), and the mean of the graded
             scores.
-        lengths: code -> (number of words, model), for the dimensions whose scores are adjusted for length.
     """
     samples: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in verdicts:
@@ -136,23 +130,7 @@ def scores_by_judge(
         grades = [row["graded"] for row in rows if row["graded"] is not None]
         value = None if verdict is None else values[verdict]
         scores[judge].append(JudgeScore(code, dimension, value, fmean(grades) if grades else None))
-    return {judge: _at_equal_length(own, lengths or {}) for judge, own in scores.items()}
-
-
-def _at_equal_length(scores: list[JudgeScore], lengths: Mapping[str, tuple[int, str]]) -> list[JudgeScore]:
-    """Return the scores adjusted for the texts' length, by its slope within each model."""
-    by_item: dict[tuple[str, str], float] = {}
-    for dimension in sorted({score.dimension for score in scores}):
-        rows = [
-            (score.item, score.best, *lengths[score.item])
-            for score in scores
-            if score.dimension == dimension and score.item in lengths and score.best is not None
-        ]
-        if rows:
-            items, values, words, models = zip(*rows, strict=True)
-            adjusted = adjust_for_length(values, words, groups=models).adjusted.tolist()
-            by_item |= {(dimension, item): value for item, value in zip(items, adjusted, strict=True)}
-    return [replace(score, equal_length=by_item.get((score.dimension, score.item))) for score in scores]
+    return dict(scores)
 
 
 def by_dimension(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dict[str, list[RatedItem]]:
@@ -228,9 +206,8 @@ def judge_agreement(
     Returns:
         ``kappa``, ``kappa_quadratic``: the verdict's value and people's commonest rating, as classes of the
         menu; ``pearson``, ``spearman``: the verdict's value and the mean of people's ratings;
-        ``pearson_graded``, ``spearman_graded``: the graded score and that mean; ``pearson_equal_length``,
-        ``spearman_equal_length``: the graded score at equal length and that mean, if scores are adjusted for
-        length; ``brier``, ``calibration_error``: the graded score and people's majority, 1 or 0 for a mean
+        ``pearson_graded``, ``spearman_graded``: the graded score and that mean;
+        ``brier``, ``calibration_error``: the graded score and people's majority, 1 or 0 for a mean
         above or below 0.5. Items with a tie are dropped if a commonest rating or a majority is needed. The
         calibration error has no interval, because it is larger with fewer items.
 
@@ -282,8 +259,8 @@ def _comparisons(items: Sequence[RatedItem], menu: Collection[float]) -> list[tu
     majorities = _majorities(items)
     correlations = [
         (f"{name}{suffix}", statistic, of_field)
-        for suffix, field in (("", "value"), ("_graded", "graded"), ("_equal_length", "equal_length"))
-        if (of_field := points(mean, field)) or field != "equal_length"
+        for suffix, field in (("", "value"), ("_graded", "graded"))
+        for of_field in (points(mean, field),)
         for name, statistic in (("pearson", pearson), ("spearman", spearman))
     ]
     return [

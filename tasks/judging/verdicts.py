@@ -1,15 +1,16 @@
 """Parses a judge's completion and probabilities, combines votes, and makes rows. Pure.
 
-An answer is one JSON object with a key for each judged thing: ``{"salt": {"verdict": …, "reason": …}}``.
+An answer is one JSON object with a key for each judged thing: ``{"salt": {"verdict": …, "reason": …}}``. The
+forms of other rubrics are read too: ``{"salt": "Correct"}``, ``{'salt': ('Correct', '…')}``, ``{"salt":
+{"score": 8}}``, and, about a single thing, the verdict alone.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -18,11 +19,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tasks.judging.reasoned import nearest_verdict, reasoned_scores
+from tasks.judging.reasoned import nearest_verdict, reasoned_scores, score_of_number
 from tasks.judging.rubric import FIELD, Rubric, normal
+from tasks.loop.objects import members, objects
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import on_menu
 from tasks.loop.requests import Engine
-from tasks.loop.written import field_values
+from tasks.loop.written import field_values, without_reasoning
 
 UNANSWERED = "a judge has not answered"
 """Reason for no verdict if a judge failed or has not been run yet."""
@@ -30,6 +33,27 @@ UNANSWERED = "a judge has not answered"
 NO_JUDGE = "no judge was named"
 
 CUT_OFF = "the judge's answer was cut off at its limit of tokens"
+
+NOTHING_READ = "the judge's text holds no complete JSON object with a key that was asked"
+
+DIFFERENT = "the judge gave verdicts that differ"
+
+VERDICT_FIELDS = (FIELD, "score", "rating", "grade", "evaluation", "mark", "judgement", "judgment")
+"""Fields that hold a verdict; the first that an entry has counts."""
+
+# A line that is only the verdict: "**Verdict:** good."
+_VERDICT_LINE = re.compile(
+    r"[\s*_#-]*(?:final\s+)?verdict[\s*_]*[:：=](?P<verdict>[^\n]{1,80})", re.IGNORECASE
+)
+
+# A name before the verdict of a rubric's own form: "Output: 1".
+_NAMED = re.compile(
+    r"\W*(?:(?:my|the|final)\s+)*(?:answer|output|response|result|verdict|judge?ment|decision|score)\W*[:：=]",
+    re.I,
+)
+
+# Longest text, or line, that may be a verdict alone.
+_SHORT = 300
 
 # Separator of two reasons in one text of a judge.
 _BETWEEN_REASONS = re.compile(r"[,;/|+&]|\band\b")
@@ -89,11 +113,21 @@ def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Ru
     if completion is None or completion.finish_reason == "length":
         fault = UNANSWERED if completion is None else CUT_OFF
         return tuple(Opinion(_unscored(key, fault)) for key in keys)
+    if rubric.has_own_form:
+        return _own_form(completion.text, tuple(keys), rubric)
     if rubric.style == "reasoned":
         return _reasoned(completion.text, tuple(keys), rubric)
     score = graded(completion.option_logprobs, {name: c.value for name, c in rubric.verdicts.items()})
     verdicts = _parse_with_uniqueness(completion.text, tuple(keys), rubric)
     return tuple(Opinion(verdict, score if is_unique else None) for verdict, is_unique in verdicts)
+
+
+def _own_form(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
+    """Return opinions in the form that the rubric's authors ask for: verdicts, numbers or scores in words."""
+    read = _with_numbers(text, keys, rubric)
+    if all(opinion.verdict.unscored_reason == NOTHING_READ for opinion in read):
+        return _reasoned(without_reasoning(text), keys, rubric)
+    return read
 
 
 def _reasoned(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
@@ -116,9 +150,9 @@ def _parse_with_uniqueness(
 
     Cached, because judges write few different texts.
     """
-    written = {normal(value) for value in field_values(text, FIELD)}
+    written = {on_menu(value, rubric.verdicts) for value in field_values(text, FIELD)}
     return tuple(
-        (verdict, verdict.verdict is not None and written == {normal(verdict.verdict)})
+        (verdict, verdict.verdict is not None and written == {verdict.verdict})
         for verdict in parse_verdicts(text, keys, rubric)
     )
 
@@ -126,44 +160,106 @@ def _parse_with_uniqueness(
 def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verdict, ...]:
     """Return a verdict for every key, in order, from any text of a judge; never raises.
 
-    An answer is a complete JSON object with one of the keys; reasoning before it and code fences are ignored.
-    Keys, verdicts and reasons are compared under ``normal``; of several reasons the first on the menu counts.
-    A key that is missing or whose verdict is not on the menu is unscored.
+    An answer is a complete JSON object with one of the keys, read as ``tasks.loop.objects`` reads it;
+    reasoning before it and code fences are ignored. Keys and reasons are compared under ``normal``, verdicts
+    under ``on_menu``; of several reasons the first on the menu counts. A key that is missing or whose verdict
+    is not on the menu is unscored. For a single key, an object with a verdict but without the key, a line
+    ``Verdict: good`` and a text of the verdict alone are answers too.
 
     A judge may quote judged text with verdicts, which cannot be distinguished from its own. So a key is also
     unscored if the text gives it two different verdicts: in several answers, twice in one, or inside and
     outside of an answer, as in an object broken by quotation marks.
     """
-    answers, rest = _answers(text, {normal(key) for key in keys})
+    return tuple(opinion.verdict for opinion in _with_numbers(text, tuple(keys), rubric))
+
+
+def _with_numbers(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
+    """Return ``parse_verdicts``, with the judge's own number for a rubric in its authors' form."""
+    text = without_reasoning(text)
+    answers, outside = _answers(text, keys, rubric)
+    if not answers and len(keys) == 1:
+        answers = [(normal(keys[0]), value) for value in _alone(text, outside, rubric)]
     if not answers:
-        fault = "the judge's text holds no complete JSON object with a key that was asked"
-        return tuple(_unscored(key, fault) for key in keys)
-    outside = _stated(rest, rubric)
+        return tuple(Opinion(_unscored(key, NOTHING_READ)) for key in keys)
     return tuple(
         _read(key, [entry for name, entry in answers if name == normal(key)], outside, rubric) for key in keys
     )
 
 
-def _answers(text: str, wanted: set[str]) -> tuple[list[tuple[str, object]], str]:
-    """Return (key, value) pairs of all top-level JSON objects with a wanted key, and the rest of the text."""
-    # Objects become tuples of pairs, which keep duplicates in order and differ from arrays (lists).
-    decoder = json.JSONDecoder(object_pairs_hook=tuple)
+def _answers(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[list[tuple[str, object]], set[str]]:
+    """Return (key, value) pairs of the answers in a text, and the verdicts stated outside of them.
+
+    Outside is also every string in an object that is not exact JSON: its quotes can be read in two ways.
+    """
+    wanted = {normal(key) for key in keys}
+    aliases = {normal(name): normal(key) for name, key in rubric.aliases.items()}
     answers: list[tuple[str, object]] = []
     rest, after = [], 0
-    at = text.find("{")
-    while at >= 0:
-        try:
-            pairs, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):  # prose, cut off, or nested too deeply
-            end = at + 1
-        else:
-            answer = [(normal(key), value) for key, value in pairs]
-            if not wanted.isdisjoint(name for name, _ in answer):
-                answers += answer
-                rest.append(text[after:at])
-                after = end
-        at = text.find("{", end)
-    return answers, "\n".join([*rest, text[after:]])
+    for found in objects(text):
+        for pairs in members(found.pairs):
+            own = [(aliases.get(normal(key), normal(key)), value) for key, value in pairs]
+            if not any(name in wanted for name, _ in own):
+                is_verdict = len(wanted) == 1 and any(name == FIELD for name, _ in own)
+                own = [(normal(keys[0]), pairs)] if is_verdict else []
+            if own:
+                answers += own
+                rest += [text[after : found.start], *([] if found.is_exact else _strings(pairs))]
+                after = found.end
+                break
+    return answers, _stated("\n".join([*rest, text[after:]]), rubric)
+
+
+def _strings(value: object, field: str = "") -> Iterator[str]:
+    """Yield all strings within a value, except verdicts."""
+    if isinstance(value, str) and field not in VERDICT_FIELDS:
+        yield value
+    for name, each in _parts(value):
+        yield from _strings(each, name)
+
+
+def _parts(value: object) -> Iterator[tuple[str, object]]:
+    """Yield the parts of an object, by name, or of an array."""
+    if isinstance(value, tuple):
+        yield from ((normal(name), each) for name, each in value)
+    elif isinstance(value, list):
+        yield from (("", each) for each in value)
+
+
+def _alone(text: str, outside: set[str], rubric: Rubric) -> list[object]:
+    """Return the verdict that stands without an object: as the whole text, or on a line of its own.
+
+    A rubric in its authors' form may have reasons before or after it ("NO\n\nThe norm is missing.").
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(text) <= _SHORT and (name := _named_verdict(text, rubric)):
+        return [name]
+    marked = [m["verdict"] for line in lines if (m := _VERDICT_LINE.fullmatch(line))]
+    if marked and outside:
+        return [*marked]
+    if rubric.has_own_form and lines:
+        ends = [_named_verdict(line, rubric) for line in (lines[0], lines[-1]) if len(line) <= _SHORT]
+        return [name for name in ends if name]
+    return []
+
+
+def _named_verdict(text: str, rubric: Rubric) -> str | None:
+    """Return the verdict that a text is, or that follows a name such as "Output:"."""
+    named = _NAMED.match(text) if rubric.has_own_form else None
+    return _verdict_of(text[named.end() :] if named else text, rubric)
+
+
+def _verdict_of(value: object, rubric: Rubric) -> str | None:
+    """Return the verdict that a value stands for. In an authors' form, 1, true and yes are the best of two
+    verdicts, and 0, false and no the other one.
+    """
+    name = on_menu(value, rubric.verdicts)
+    if name is not None or not rubric.has_own_form or len(rubric.verdicts) != 2:
+        return name
+    best, worst = sorted(rubric.verdicts, key=lambda each: -rubric.verdicts[each].value)
+    for good, bad in (("1", "0"), ("yes", "no"), ("true", "false"), ("correct", "incorrect")):
+        if said := on_menu(value, (good, bad)):
+            return best if said == good else worst
+    return None
 
 
 def _stated(text: str, rubric: Rubric) -> set[str]:
@@ -172,29 +268,63 @@ def _stated(text: str, rubric: Rubric) -> set[str]:
     Escaped quotation marks belong to a quotation.
     """
     menu = "|".join(sorted(map(re.escape, map(normal, rubric.verdicts)), key=len, reverse=True))
-    marks = r"[\s\"'`*_]*"
-    return set(re.findall(rf"verdict{marks}[:=]{marks}({menu})(?!\w)", normal(text)))
+    marks = r"[\s\"'`*_“”‘’]*"
+    return set(re.findall(rf"verdict{marks}[:=：]{marks}({menu})(?!\w)", normal(text)))
 
 
-def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric) -> Verdict:
-    """Return the verdict in a key's entries; outside: verdicts stated outside of answers."""
+def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric) -> Opinion:
+    """Return the opinion in a key's entries; outside: verdicts stated outside of answers."""
     if not entries:
-        return _unscored(key, "the judge left this key out")
-    fields = [(normal(k), v) for entry in entries if isinstance(entry, tuple) for k, v in entry]
-    values = [value for name, value in fields if name == FIELD]
+        return Opinion(_unscored(key, "the judge left this key out"))
+    values = [value for entry in entries for value in _verdicts_in(entry)]
     if not values:
-        return _unscored(key, "the judge gave no verdict under this key")
+        return Opinion(_unscored(key, "the judge gave no verdict under this key"))
     last = values[-1]
-    menu = {normal(name): name for name in rubric.verdicts}
-    name = menu.get(normal(last)) if isinstance(last, str) else None
+    name, number = _verdict_of(last, rubric), None
+    if name is None and rubric.has_own_form:
+        name, number = _between(last, rubric)
     if name is None:
-        written = repr(last[:40]) if isinstance(last, str) else f"of JSON type {type(last).__name__}"
-        return _unscored(key, f"the verdict {written} is not on the menu")
-    if any(not isinstance(v, str) or normal(v) != normal(name) for v in values) or outside - {normal(name)}:
-        return _unscored(key, "the judge gave verdicts that differ")
+        written = repr(last[:40]) if isinstance(last, str) else f"of JSON type {_type(last)}"
+        return Opinion(_unscored(key, f"the verdict {written} is not on the menu"))
+    others = {_verdict_of(value, rubric) or _between(value, rubric)[0] for value in values}
+    if others != {name} or outside - {normal(name)}:
+        return Opinion(_unscored(key, DIFFERENT))
     choice = rubric.verdicts[name]
-    reasons = [value for field, value in fields if field == "reason"]
-    return Verdict(key, name, _reason(reasons[-1] if reasons else None, choice.reasons), choice.value, None)
+    reasons = [_reason(value, choice.reasons) for entry in entries for value in _reasons_in(entry)]
+    reason = next(filter(None, reversed(reasons)), None)
+    return Opinion(Verdict(key, name, reason, choice.value, None), number)
+
+
+def _between(value: object, rubric: Rubric) -> tuple[str | None, float | None]:
+    """Return the nearest verdict and the score in [0, 1] of a number between verdicts that are numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or not rubric.has_own_form:
+        return None, None
+    score = score_of_number(str(value), rubric)
+    return (None, None) if score is None else (nearest_verdict(score, rubric), score)
+
+
+def _verdicts_in(entry: object) -> list[object]:
+    """Return the verdicts in an entry: those of the first field that may hold one, the first of a tuple, or
+    the entry itself.
+    """
+    if isinstance(entry, tuple):
+        fields = [(normal(name), value) for name, value in entry]
+        field = next((each for each in VERDICT_FIELDS if any(name == each for name, _ in fields)), None)
+        return [value for name, value in fields if name == field]
+    if isinstance(entry, list):
+        return entry[:1] if entry and not isinstance(entry[0], list | tuple) else []
+    return [] if entry is None else [entry]
+
+
+def _reasons_in(entry: object) -> list[object]:
+    """Return the reasons in an entry."""
+    if isinstance(entry, tuple):
+        return [value for name, value in entry if normal(name) == "reason"]
+    return entry[1:2] if isinstance(entry, list) else []
+
+
+def _type(value: object) -> str:
+    return "dict" if isinstance(value, tuple) else type(value).__name__
 
 
 def _reason(written: object, allowed: Sequence[str]) -> str | None:

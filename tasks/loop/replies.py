@@ -1,13 +1,34 @@
-"""Checks whether a completion has a text, and parses the JSON object in it. Pure."""
+"""Checks whether a completion has a text, and reads the named fields in it. Pure.
+
+Every text of a model that is parsed is read here: answers, drafts, labels and verdicts.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from tasks.loop.objects import FoundObject, Pairs, begun, members, objects, plain_value
 from tasks.loop.prompts import Completion
+from tasks.loop.written import without_reasoning
 from tasks.parsing import parse_json
 
 NO_ANSWER = "not asked or not answered"
 REFUSED, EMPTY, CUT_OFF = "refused", "empty answer", "cut off at max_tokens"
 UNPARSABLE = "unparsable answer"
+
+_LEAD = r"^[\s*_#>•\-\d.)]{0,12}"
+"""Marks of Markdown, numbers and bullets before the name of a field."""
+
+_NUMBER = re.compile(
+    r"(?:(?:score|rating|grade|output|result)\s*[:=]?\s*)?([+-]?\d{1,6}(?:[.,]\d{1,6})?)"
+    r"(?:\s*(?:/|out of|von|of)\s*(\d{1,6}(?:[.,]\d{1,6})?))?(?:\s*points?)?"
+)
+_NOTE = re.compile(r"\s*[(\[（【][^()\[\]（）【】]{0,300}[)\]）】]\s*[.!。]?$")
+_OUTER = " \t\r\n\"'`*_~.,;:!?。，；：！？“”‘’„«»「」『』＂＇\u200b\ufeff<>|$\\"
+_CLAUSE = re.compile(r"\s*(?:[.,;:!\n—–。，；：！]|\s-\s|\bbecause\b|\bsince\b)")
 
 
 def is_lost(reason: str | None) -> bool:
@@ -45,20 +66,130 @@ def unreadable(completion: Completion) -> str:
     return CUT_OFF if completion.finish_reason == "length" else UNPARSABLE
 
 
-def json_fields(text: str) -> dict[str, object] | None:
-    """Return the JSON object in a text, also between code fences; None without one.
+def read_fields(text: str, names: Sequence[str]) -> dict[str, object] | None:
+    """Return the fields that a model wrote in any text, by name; None without an object or a field.
 
-    Halves of surrogate pairs, which escapes may spell and neither files nor engines accept, are replaced.
+    Of several complete JSON objects the last of those with most of the named fields counts, be it within
+    another object. Without one, lines count that begin with a field's name (``**Label:** yes``); such a field
+    runs to the next one. Nothing is completed: an object that never ends is none.
+
+    Args:
+        names: the fields, compared without case, spaces and hyphens. Other fields keep the model's spelling.
     """
+    answer = without_reasoning(text)
+    wanted = {_field(name): name for name in names}
+    best, most = None, 0
+    all_found = _found(answer)
+    for found in all_found:
+        for pairs in members(found.pairs):
+            n = len({_field(key) for key, _ in pairs} & wanted.keys())
+            if n and n >= most:
+                best, most = pairs, n
+                break
+    if best is not None:
+        return {wanted.get(_field(key), key): plain_value(value) for key, value in best}
+    if begun(answer):
+        return None
+    return _lines(answer, wanted) or ({} if any(found.is_exact for found in all_found) else None)
+
+
+def begun_fields(text: str, names: Sequence[str]) -> dict[str, object]:
+    """Return the fields that are complete in a JSON object that was cut off; {} without one."""
+    wanted = {_field(name): name for name in names}
+    pairs: Pairs = begun(without_reasoning(text))
+    return {wanted.get(_field(key), key): plain_value(value) for key, value in pairs}
+
+
+def on_menu(value: object, menu: Iterable[str]) -> str | None:
+    """Return the name of a menu that a model's value stands for; None if it is none, or several.
+
+    A name may have marks around it, a note in brackets after it ("yes (acceptable)"), or a clause without
+    another name ("yes, it is polite"). true and false stand for yes and no. Where names are numbers, so does
+    "8", 8.0, "Score: 8" and "8/10", if 10 is the highest.
+    """
+    names = {normal(name): name for name in menu}
+    if isinstance(value, bool):
+        return names.get("yes" if value else "no") or names.get(str(value).casefold())
+    if isinstance(value, int | float):
+        value = f"{value:g}"
+    if not isinstance(value, str):
+        return None
+    written = normal(value)
+    if written in names:
+        return names[written]
+    written = normal(unicodedata.normalize("NFKC", value))
+    for text in (written, _NOTE.sub("", written)):
+        if (bare := text.strip(_OUTER)) in names:
+            return names[bare]
+    return _numbered(written.strip(_OUTER), names) or _first_clause(written, names)
+
+
+@lru_cache(maxsize=1 << 12)
+def normal(text: str) -> str:
+    """Return the form for comparing keys, verdicts and reasons: case folded, NFC, no outer space."""
+    return unicodedata.normalize("NFC", text.casefold()).strip()
+
+
+def _numbered(written: str, names: Mapping[str, str]) -> str | None:
+    """Return the number on a menu of numbers that is written, also out of the highest of them."""
+    match = _NUMBER.fullmatch(written)
     try:
-        answer = parse_json(text[text.find("{") : text.rfind("}") + 1])
+        by_number = {float(name): name for name in names.values()}
     except ValueError:
         return None
-    if not isinstance(answer, dict):
+    if match is None or (match[2] and float(match[2].replace(",", ".")) != max(by_number)):
         return None
-    return {key: _whole(value) if isinstance(value, str) else value for key, value in answer.items()}
+    return by_number.get(float(match[1].replace(",", ".")))
 
 
-def _whole(value: str) -> str:
-    """Return a text with "?" for each half of a surrogate pair."""
-    return value.encode(errors="replace").decode()
+def _first_clause(written: str, names: Mapping[str, str]) -> str | None:
+    """Return the name before the first mark of a sentence, if no other name follows."""
+    end = _CLAUSE.search(written)
+    first = written[: end.start()].strip(_OUTER) if end else ""
+    if first not in names or len(written) > 1000:
+        return None
+    others = "|".join(re.escape(name) for name in names if name != first)
+    return (
+        None
+        if re.search(rf"(?<!\w)(?:{others})(?!\w)", written[end.start() if end else 0 :])
+        else names[first]
+    )
+
+
+def _found(text: str) -> tuple[FoundObject, ...]:
+    """Return the objects of a text, also of one that is an object written as a JSON string."""
+    found = objects(text)
+    if found or '\\"' not in text:
+        return found
+    bare = re.sub(r"^\s*```\w*\s*|\s*```\s*$", "", text).strip()
+    if bare.startswith("{"):
+        bare = f'"{bare}"'
+    try:
+        inner = parse_json(bare) if bare.startswith('"') else None
+    except ValueError:
+        return ()
+    return objects(inner) if isinstance(inner, str) else ()
+
+
+def _lines(text: str, wanted: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the fields of lines that begin with a name and a colon; each runs to the next name."""
+    names = "|".join(
+        re.escape(name).replace("_", r"[\s_-]?") for name in sorted(wanted, key=len, reverse=True)
+    )
+    marks = r"[*_`]{0,4}"
+    head = re.compile(
+        rf"{_LEAD}(?:\[(?P<boxed>{names})\][:：]?|(?P<plain>{names}){marks}[^\S\n]{{0,4}}(?:[:：]{marks}|{marks}$))",
+        re.I | re.M,
+    )
+    heads = list(head.finditer(text))
+    ends = [*(match.start() for match in heads[1:]), len(text)][: len(heads)]
+    fields: dict[str, object] = {
+        wanted[_field(match["boxed"] or match["plain"])]: text[match.end() : end].strip(" \t\r\n*")
+        for match, end in zip(heads, ends, strict=True)
+    }
+    return fields or None
+
+
+def _field(name: str) -> str:
+    """Return a field's name for comparing."""
+    return re.sub(r"[\s_-]+", "_", normal(name).strip("*`:"))

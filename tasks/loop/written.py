@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from tasks.engines.protocols import TokenAlternatives
+from tasks.loop.objects import objects
 
 _NAMES = r"(?:think|thinking|thoughts?|reasoning|seed:think)"
 _OPEN = re.compile(rf"\s*(?:<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>)", re.IGNORECASE)
@@ -130,8 +131,8 @@ def _begin(text: str, field: str) -> int | None:
         first = re.compile(r'[^\s"]').search(text, answer)
         return first.start() if first else None
     keys = [key.end() for key in _keys(text, field) if key.end() > answer]
-    objects = list(_objects(text))
-    whole = [key for key in keys if any(start < key < end for start, end in objects)]
+    found = objects(text)
+    whole = [key for key in keys if any(each.start < key < each.end for each in found)]
     return max(whole or keys, default=None)
 
 
@@ -139,18 +140,6 @@ def _keys(text: str, field: str) -> Iterator[re.Match[str]]:
     """Yield a match at the beginning of each value of a key; keys in escaped quotation marks do not count."""
     key = re.escape(json.dumps(field, ensure_ascii=False))
     return re.finditer(rf'(?<!\\){key}\s*:\s*"\s*(?=([^"\\]*))', text)
-
-
-def _objects(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each complete top-level JSON object in a text."""
-    decoder, at = json.JSONDecoder(), text.find("{")
-    while at >= 0:
-        try:
-            end = decoder.raw_decode(text, at)[1]
-            yield at, end
-        except (ValueError, RecursionError):  # prose, cut off, or nested too deeply
-            end = at + 1
-        at = text.find("{", end)
 
 
 def _place(tokens: Sequence[TokenAlternatives], text: str, position: int) -> tuple[int, int] | None:

@@ -61,7 +61,7 @@ def test_without_probabilities_the_score_is_the_verdicts_value() -> None:
     assert (opinion.graded, opinion.score) == (None, 0.5)
 
 
-@pytest.mark.parametrize("text", ["YES", verdict("PERHAPS"), '{"text": {"verdict":'])
+@pytest.mark.parametrize("text", ["YES or NO", verdict("PERHAPS"), '{"text": {"verdict":'])
 def test_an_unreadable_completion_is_unscored_despite_its_probabilities(text: str) -> None:
     (opinion,) = read_opinions(completion(text, LIKELY), ["text"], RUBRIC)
     assert (opinion.graded, opinion.score, opinion.is_answered) == (None, None, True)

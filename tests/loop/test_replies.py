@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasks.loop.prompts import Completion
-from tasks.loop.replies import json_fields, no_text, unreadable
+from tasks.loop.replies import no_text, read_fields, unreadable
 
 
 def completion(text: str, finish: str = "stop", **more: dict[str, float]) -> Completion:
@@ -47,4 +47,4 @@ def test_an_unreadable_completion_was_cut_off_or_is_unparsable() -> None:
     ],
 )
 def test_the_json_object_in_a_text_is_read(text: str, fields: dict[str, object] | None) -> None:
-    assert json_fields(text) == fields
+    assert read_fields(text, ["a"]) == fields

@@ -19,7 +19,7 @@ from tasks.evaluations.culturall.items import CulturallItem, ItemTexts, load_ite
 from tasks.evaluations.culturall.matching import chosen_letter
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
-from tasks.loop.replies import CUT_OFF, REFUSED, json_fields, no_text, unreadable
+from tasks.loop.replies import CUT_OFF, REFUSED, no_text, read_fields, unreadable
 from tasks.packs.published import Row, validate
 from tasks.parsing import complaints
 
@@ -108,7 +108,7 @@ def draft_row(job: CulturallJob, completion: Completion | None) -> dict[str, Any
             job.row, None, [ItemFault("refused" if reason == REFUSED else "unreadable", reason or "")]
         )
     try:
-        written = Written.model_validate(json_fields(completion.text))
+        written = Written.model_validate(read_fields(completion.text, tuple(Written.model_fields)))
     except ValidationError as error:
         detail = next(complaints(error, "answer"))
         fault = ItemFault("cut_off" if unreadable(completion) == CUT_OFF else "unreadable", detail)

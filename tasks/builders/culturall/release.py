@@ -20,7 +20,7 @@ from tasks.evaluations.culturall.items import TOPICS, CulturallItem
 from tasks.evaluations.culturall.rows import LEVELS, levels
 from tasks.identity import digest
 from tasks.loop.prompts import Completion
-from tasks.loop.replies import json_fields
+from tasks.loop.replies import on_menu, read_fields
 
 _CARD = Path(__file__).with_name("card.md")
 
@@ -36,13 +36,14 @@ def label_row(draft: str, replies: Mapping[str, Completion]) -> dict[str, Any]:
     Args:
         replies: completions by step: label, english and back.
     """
-    fields = {step: json_fields(reply.text) or {} for step, reply in replies.items()}
+    names = ("scenario", "question", "answer", "explanation")
+    wanted = {"label": ("region", "topic", "content"), "english": names, "back": names}
+    fields = {step: read_fields(reply.text, wanted[step]) or {} for step, reply in replies.items()}
     label, english, back = (fields.get(step, {}) for step in ("label", "english", "back"))
     region = str(label.get("region") or "").strip().upper()
-    names = ("scenario", "question", "answer", "explanation")
     cells = {
         "region": {"UK": "GB"}.get(region, region)[:8] or None,
-        "topic": label.get("topic") if label.get("topic") in TOPICS else None,
+        "topic": on_menu(label.get("topic"), TOPICS),
         "content": label.get("content"),
         **{f"{name}_en": english.get(name) for name in names},
         **{f"{name}_back": back.get(name) for name in names[:3]},

@@ -34,7 +34,7 @@ from tasks.evaluations.culturall.read import CulturallAnswers, read
 from tasks.evaluations.culturall.study import CulturallStudy as ConditionStudy
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt, Prompts
-from tasks.loop.replies import json_fields
+from tasks.loop.replies import read_fields
 from tasks.loop.requests import Engine, Request
 from tasks.loop.texts import Texts as EmbeddedTexts
 from tasks.packs.published import read_rows
@@ -411,7 +411,7 @@ def language_names(tables: Tables) -> dict[str, str]:
 
 def _texts(completion: Completion | None) -> ItemTexts:
     """Return the four texts of a translation, "" if missing."""
-    fields = (json_fields(completion.text) if completion else None) or {}
+    fields = (read_fields(completion.text, ItemTexts._fields) if completion else None) or {}
     return ItemTexts(
         *(text if isinstance(text := fields.get(name), str) else "" for name in ItemTexts._fields)
     )

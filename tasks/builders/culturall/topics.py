@@ -9,7 +9,7 @@ from tasks.builders.culturall import prompts
 from tasks.builders.culturall.sources import Topic
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
-from tasks.loop.replies import json_fields
+from tasks.loop.replies import read_fields
 
 PROMPT_EXAMPLES = 2
 """Number of examples of each topic in a drafting prompt."""
@@ -51,7 +51,7 @@ def proposed_rows(
 
     Left out are unreadable proposals, merges of fewer than two listed topics, and known examples.
     """
-    fields = json_fields(completion.text) or {}
+    fields = read_fields(completion.text, ("merges" if topic == MERGES else "examples",)) or {}
     names = {name.name.casefold(): name.name for name in topics}
     provenance = {"source": "model", "response_item": prompt.id}
     if topic == MERGES:

@@ -13,7 +13,8 @@ from tasks.engines.protocols import Message
 from tasks.evaluations.cure.benchmarks.cues import Cue
 from tasks.identity import digest
 from tasks.judging.rubric import CLOSE, OPEN, as_data
-from tasks.parsing import complaints, parse_json
+from tasks.loop.replies import on_menu, read_fields
+from tasks.parsing import complaints
 
 Stance = Literal["yes", "no"]
 STANCES: tuple[Stance, ...] = ("yes", "no")
@@ -127,16 +128,15 @@ def conversation(seed: Seed, stance: Stance) -> list[Message]:
 
 
 def parse_draft(answer: str, seed: Seed, stance: Stance) -> SpecnormDraft:
-    """Return the draft in a completion that is one JSON object.
+    """Return the draft in a completion.
 
     Raises:
-        DraftError: the answer is not JSON, or ``read_written`` rejects its fields.
+        DraftError: the answer has none of its fields, or ``read_written`` rejects them.
     """
-    try:
-        cells = parse_json(answer)
-    except ValueError as error:
-        raise DraftError(f"the answer is not JSON: {error}") from error
-    written = read_written(cells)
+    cells = read_fields(answer, tuple(Written.model_fields))
+    if cells is None:
+        raise DraftError("the answer holds no draft: no complete JSON object with its fields")
+    written = read_written(cells | {"label": on_menu(cells.get("label"), STANCES) or cells.get("label")})
     return SpecnormDraft(seed.seed, seed.country_name, seed.statement, seed.cues, stance, written)
 
 

@@ -34,7 +34,7 @@ SCHEMA = pl.Schema({name: _TYPES.get(name, pl.String()) for name in _COLUMNS})
 
 def answer_frame(study: CureStudy, readings: Readings, scored: CureScores) -> pl.DataFrame:
     """Return one row per sample, in the order of the study; missing values of an unscored sample are null.
-    ``score`` is the judges' mean before the adjustment for length. A lost label is wrong, and a lost
+    ``score`` is the judges' mean. A lost label is wrong, and a lost
     explanation scores 0. ``unscored_reason`` says why the label, else the explanation, is missing or
     unscored.
     """
@@ -67,7 +67,7 @@ def _row(
         row |= {
             name: values[place]
             for name, values in (
-                ("score", judged.raw),
+                ("score", judged.scores),
                 ("verdict", judged.verdicts),
                 ("disagreement", judged.disagreement),
             )
@@ -118,7 +118,9 @@ def samples(study: CureStudy, completions: Completions) -> Iterator[Sample]:
             scores = {"label": Score.of(answer.is_right(item), answer.label_reason, answer=answer.label)}
             if mode == "thick":
                 own = answers.scored.judged[benchmark, REAL]
-                mean = Score.of(float(own.raw[place]), own.reasons[place] or None, answer=answer.explanation)
+                mean = Score.of(
+                    float(own.scores[place]), own.reasons[place] or None, answer=answer.explanation
+                )
                 scores |= {"explanation": mean, **verdicts.get((benchmark, item.item), {})}
             about = {"item": item.item, "country": item.country, "norm": item.gold, "cues": list(item.cues)}
             yield sample(

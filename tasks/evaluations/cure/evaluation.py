@@ -55,9 +55,8 @@ def ask(study: CureStudy, completions: Completions) -> list[Prompts]:
 def make_rows(study: CureStudy, cohort: Cohort[CureAnswers], shared: object) -> Tables:
     """Return rows of the models and the nulls, and tables of every answer and verdict."""
     scored = {model: answers.scored for model, answers in cohort.models.items()}
-    against = {model: answers.scored for model, answers in cohort.against.items()}
     candidates = {model: cohort.engines[model].model for model in scored}
-    metrics = rows.model_rows(study, scored, against, candidates) | rows.null_rows(study)
+    metrics = rows.model_rows(study, scored, candidates) | rows.null_rows(study)
     return Tables(metrics, {model: _details(study, answers) for model, answers in cohort.models.items()})
 
 

@@ -12,7 +12,7 @@ from tasks.data import hub
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
-SCORES_VERSION = 4
+SCORES_VERSION = 5
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``answers``, changes a
 number: part of config_hash."""
 
@@ -53,15 +53,6 @@ METRICS: Mapping[str, str] = {
 def metric_of(benchmark: str) -> str:
     """Return the metric of a benchmark's explanations; packs are included."""
     return METRICS[kind_of(benchmark)]
-
-
-LENGTH_NORMALISED = "culturebank"
-"""Published benchmark whose metric (coherence) is compared at equal length of explanations."""
-
-
-def is_at_equal_length(benchmark: str) -> bool:
-    """Return whether a benchmark compares explanations at equal length, as a pack's variant does too."""
-    return kind_of(benchmark) == LENGTH_NORMALISED
 
 
 Paths = Annotated[

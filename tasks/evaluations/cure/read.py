@@ -12,8 +12,6 @@ benchmark, and an empty one.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,14 +22,24 @@ from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.study import JUDGED, WORDS, CureStudy, Key, family, situation
 from tasks.judging.controls import EMPTY, NULLS, REAL, texts_by_source
 from tasks.judging.panel import Opinions
-from tasks.judging.rubric import Rubric, judge_prompt, normal
+from tasks.judging.rubric import Rubric, judge_prompt
 from tasks.judging.verdicts import Opinion
 from tasks.loop.prompts import Completion, Prompt
-from tasks.loop.replies import NO_ANSWER, is_lost, json_fields, no_text, unreadable
+from tasks.loop.replies import (
+    NO_ANSWER,
+    begun_fields,
+    is_lost,
+    no_text,
+    on_menu,
+    read_fields,
+    unreadable,
+)
+from tasks.loop.written import without_reasoning
 
 OFF_MENU, NO_EXPLANATION = "no label of the menu", "no explanation"
 
-_FIRST_LABEL = re.compile(r'\{\s*"label"\s*:\s*("(?:[^"\\]|\\.)*")\s*[,}]')
+FIELDS = {"thin": ("label",), "thick": ("label", "explanation")}
+"""Mode -> the fields of an answer."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ def read(benchmark: str, mode: str, completion: Completion | None) -> CureAnswer
     reason = no_text(completion)
     if completion is None or reason:
         return CureAnswer(None, reason, None, reason if is_thick else None)
-    fields = json_fields(completion.text)
+    fields = read_fields(completion.text, FIELDS[mode])
     label, label_reason = _label(fields, completion, LABELS[kind_of(benchmark)])
     if not is_thick:
         return CureAnswer(label, label_reason)
@@ -88,21 +96,12 @@ def _label(
     known = [label for label in labels if label in likely]
     if known:
         return max(known, key=lambda label: likely[label]), None  # ties: the first in the menu
-    opinions = fields.get("label") if fields else _first_label(completion.text)
-    if opinions is None:
-        return None, unreadable(completion) if fields is None else OFF_MENU
-    menu = {normal(label): label for label in labels}
-    label = menu.get(normal(opinions)) if isinstance(opinions, str) else None
+    # Without fields: the label of an object that was cut off after it, or a text of the label alone.
+    written = fields if fields is not None else begun_fields(completion.text, ("label",))
+    label = on_menu(written["label"] if "label" in written else without_reasoning(completion.text), labels)
+    if label is None and fields is None and not written:
+        return None, unreadable(completion)
     return label, None if label else OFF_MENU
-
-
-def _first_label(text: str) -> object:
-    """Return the label of a JSON object that was cut off after it."""
-    match = _FIRST_LABEL.search(text)
-    try:
-        return json.loads(match[1]) if match else None
-    except ValueError:
-        return None
 
 
 CallKey = tuple[str, str, str, int]

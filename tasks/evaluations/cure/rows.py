@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, combinations
+from itertools import combinations
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tasks.evaluations.cure.params import BENCHMARKS, is_at_equal_length, metric_of
-from tasks.evaluations.cure.scores import CureScores, Explained, Labelled, equal_lengths
+from tasks.evaluations.cure.params import BENCHMARKS, metric_of
+from tasks.evaluations.cure.scores import CureScores, Explained, Labelled
 from tasks.evaluations.cure.study import CureStudy
 from tasks.judging.controls import NULLS, REAL, SHUFFLED, best_null, preference_row, refusals, separation_row
 from tasks.loop.rows import (
@@ -32,7 +32,6 @@ from tasks.loop.rows import (
     main_reason,
     mean_of,
     mean_row,
-    resampled_points,
     scored,
     unscored,
 )  # fmt: skip
@@ -42,8 +41,6 @@ from tasks.metrics.comparison import mcnemar, spread
 from tasks.metrics.intervals import (
     CORRELATION,
     SHARE,
-    UNBOUNDED,
-    jackknife_groups,
     jackknife_interval,
     mean_interval,
 )  # fmt: skip
@@ -59,7 +56,6 @@ LONE = "a spread needs items of two countries"
 LONE_VOTE = "one vote per explanation: nobody could disagree"
 FEW_COUNTRIES = f"fewer than {MIN_COUNTRIES} countries have both metrics"
 CONSTANT = "a metric is the same in all countries"
-NO_SLOPE = "explanations do not differ in length"
 
 Part = tuple[str, ...]
 """(benchmark, mode)"""
@@ -68,18 +64,16 @@ Part = tuple[str, ...]
 def model_rows(
     study: CureStudy,
     models: Mapping[str, CureScores],
-    against: Mapping[str, CureScores],
     candidates: Mapping[str, str],
 ) -> dict[str, list[Metric]]:
-    """Return model -> its rows. Coherence is compared at the mean length of the models ``against``.
+    """Return model -> its rows, which depend on no other model.
 
     Args:
         candidates: model -> its name in the engine's spec.
     """
-    equal = equal_lengths(models, against, coherence_kept(study))
     return {
         model: [*label_rows(study, scores), *judged_rows(study, scores, candidates[model])]
-        for model, scores in equal.items()
+        for model, scores in models.items()
     }
 
 
@@ -242,7 +236,7 @@ def _spread_rows(study: CureStudy, part: Part, hits: FloatArray) -> Iterator[Met
 
 
 def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterator[Metric]:
-    """Return all rows of one model's explanations, after ``equal_lengths``.
+    """Return all rows of one model's explanations.
 
     candidate: the model's name in its engine's spec, for its family.
     """
@@ -260,39 +254,10 @@ def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterato
         yield mean_row("judge_disagreement", where, real.disagreement, reasons, of_items, SHARE)
         yield from _check_rows(study, benchmark, of_source)
         yield from _reason_rows(f"{benchmark}:judged", real.missing)
-        if is_at_equal_length(benchmark):
-            yield from _length_rows(study, benchmark, real, scores.slopes.get(benchmark))
     for metric in dict.fromkeys(map(metric_of, study.benchmarks)):
         yield _metric_row(study, metric, scores)
     yield from _correlation_rows(study, scores)
     yield preference_row(study.judges.values(), candidate)
-
-
-def coherence_kept(study: CureStudy) -> list[dict[str, IntArray]]:
-    """Return benchmark -> positions of the items that remain without each group of clusters, for benchmarks
-    compared at equal length. None if clusters are too few.
-    """
-    benchmarks = [benchmark for benchmark in study.benchmarks if is_at_equal_length(benchmark)]
-    if not benchmarks:
-        return []
-    of_items = study.clusters(*benchmarks)
-    ends = list(accumulate(len(study.items(benchmark)) for benchmark in benchmarks))
-    codes = np.split(np.unique(of_items, return_inverse=True)[1], ends[:-1])
-    return [
-        {b: np.flatnonzero(np.isin(code, group)) for b, code in zip(benchmarks, codes, strict=True)}
-        for group in _groups(study, of_items)
-    ]
-
-
-def _groups(study: CureStudy, of_items: np.ndarray) -> list[IntArray]:
-    """Return the clusters that remain without each group of them; none if they are too few."""
-    n = np.unique(of_items).size
-    return jackknife_groups(n, study.params.seed) if n >= MIN_COUNTRIES else []
-
-
-def _bounds(benchmark: str) -> tuple[float, float]:
-    """Return the bounds of a metric; adjusted to equal length, single values may lie outside 0 to 1."""
-    return UNBOUNDED if is_at_equal_length(benchmark) else SHARE
 
 
 def _metric_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explained]) -> Iterator[Metric]:
@@ -302,17 +267,17 @@ def _metric_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Expla
     judged nulls uses all items that have them.
     """
     metric, real, of_items = metric_of(benchmark), of_source[REAL], study.clusters(benchmark)
-    bounds, scores = _bounds(benchmark), {source: judged.scores for source, judged in of_source.items()}
+    scores = {source: judged.scores for source, judged in of_source.items()}
     best = _best_null(scores, np.arange(real.scores.size))
-    yield mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
+    yield mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, SHARE, best)
     for (kind, name), places, of_slice in study.by_slice(benchmark):
         where, there = (f"benchmark_{kind}", f"{benchmark}:{name}"), _best_null(scores, places)
         values, reasons = real.scores[places], real.reasons[places]
         beside = best if there is None else there
-        yield mean_row(metric, where, values, reasons, of_slice[places], bounds, beside)
+        yield mean_row(metric, where, values, reasons, of_slice[places], SHARE, beside)
     for source in NULLS:
         null, where = of_source[source], ("null", f"{benchmark}:{source}")
-        yield mean_row(metric, where, null.scores, null.reasons, joined(of_items, null.questions), bounds)
+        yield mean_row(metric, where, null.scores, null.reasons, joined(of_items, null.questions), SHARE)
 
 
 def _metric_row(study: CureStudy, metric: str, of_model: CureScores) -> Metric:
@@ -326,13 +291,9 @@ def _metric_row(study: CureStudy, metric: str, of_model: CureScores) -> Metric:
     }
     reasons = np.concatenate([of_model.judged[benchmark, REAL].reasons for benchmark in benchmarks])
     of_items, best = study.clusters(*benchmarks), _best_null(scores, np.arange(reasons.size))
-    row = mean_row(metric, OVERALL, scores[REAL], reasons, of_items, _bounds(benchmarks[0]), best)
+    row = mean_row(metric, OVERALL, scores[REAL], reasons, of_items, SHARE, best)
     if row.value is None:
         return row
-    if is_at_equal_length(benchmarks[0]):
-        # The metric is not a mean of its items: recompute it without each group of clusters.
-        names, groups = np.unique(of_items).tolist(), _groups(study, of_items)
-        return row._replace(points=resampled_points("left_out", names, groups, of_model.left_out))
     is_one = len(benchmarks) == 1
     names = [name if is_one else f"{b}:{name}" for b in benchmarks for name in study.names(b)]
     return row._replace(points=item_points(names, scores[REAL], of_items))
@@ -373,21 +334,9 @@ def _check_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explai
         null = of_source[source]
         of_items = joined(study.clusters(benchmark), null.questions).tolist()
         reason = main_reason(null.reasons)
-        yield refusals(source, ("benchmark", benchmark), null.raw, reason, of_items)
+        yield refusals(source, ("benchmark", benchmark), null.scores, reason, of_items)
         for judge, scores in null.by_judge.items():
             yield refusals(source, ("benchmark_judge", f"{benchmark}:{judge}"), scores, reason, of_items)
-
-
-def _length_rows(study: CureStudy, benchmark: str, real: Explained, slope: float | None) -> Iterator[Metric]:
-    """Return coherence before the adjustment for length, and the slope that the adjustment removes."""
-    where = ("benchmark", benchmark)
-    yield mean_row("coherence_raw", where, real.raw, real.reasons, study.clusters(benchmark), SHARE)
-    n_known = int((~np.isnan(real.raw + real.words)).sum())
-    if slope is None or not n_known:
-        reason = NO_SLOPE if n_known else main_reason(real.reasons)
-        yield unscored("coherence_length_slope", where, reason, real.raw.size)
-    else:
-        yield scored("coherence_length_slope", where, slope, (n_known, real.raw.size - n_known))
 
 
 def _correlation_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.cure.params import is_at_equal_length
 from tasks.evaluations.cure.read import (
     ExplanationJudgeCall,
     Readings,
@@ -22,14 +21,13 @@ from tasks.evaluations.cure.read import (
     replies,
 )
 from tasks.evaluations.cure.study import CureStudy
-from tasks.judging.controls import REAL, SHUFFLED, SOURCES
+from tasks.judging.controls import REAL, SOURCES
 from tasks.judging.panel import Opinions
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Ensemble, Vote, combine
 from tasks.loop.replies import is_lost
-from tasks.loop.rows import Reasons, mean_of
+from tasks.loop.rows import Reasons
 from tasks.metrics.classification import LOST
-from tasks.metrics.length_adjustment import adjust_for_length
-from tasks.metrics.types import FloatArray, IntArray
+from tasks.metrics.types import FloatArray
 
 NO_PARTNER = "no other item to take an explanation from"
 NOT_JUDGED = "not judged"
@@ -60,9 +58,7 @@ class Explained:
     """Explanations of one source for one benchmark.
 
     Attributes:
-        scores: [items] mean of the judges, NaN where unscored; at equal length after ``equal_lengths``. A
-            real explanation that was lost is 0.
-        raw: [items] the scores before ``equal_lengths``.
+        scores: [items] mean of the judges, NaN where unscored. A real explanation that was lost is 0.
         disagreement: [items] standard deviation of the votes, NaN for fewer than two.
         words: [items] length of the explanation, NaN where there is none.
         verdicts: [items] the commonest verdict; None where unscored or tied.
@@ -73,7 +69,6 @@ class Explained:
     """
 
     scores: FloatArray
-    raw: FloatArray
     disagreement: FloatArray
     words: FloatArray
     verdicts: tuple[str | None, ...]
@@ -95,16 +90,10 @@ class CureScores:
     Attributes:
         labelled: (benchmark, mode) -> its labels, for all parts of the study.
         judged: (benchmark, source) -> its explanations and the nulls; empty if thick is not asked.
-        slopes: benchmark -> the slope of coherence on length that ``equal_lengths`` removed; None if lengths
-            do not vary. Empty before that.
-        left_out: coherence on each choice of ``kept`` items in ``equal_lengths``; None for a choice without
-            any.
     """
 
     labelled: Mapping[tuple[str, ...], Labelled]
     judged: Mapping[tuple[str, str], Explained]
-    slopes: Mapping[str, float | None] = field(default_factory=dict)
-    left_out: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
@@ -172,7 +161,6 @@ def _explained(
         reasons.append(_reason(study, own) if item in texts else missing)
     return Explained(
         scores=scores,
-        raw=scores,
         disagreement=np.array([np.nan if e is None or e.sd is None else e.sd for e in ensembles]),
         words=np.array([len(texts[i].split()) if i in texts else np.nan for i in names], dtype=np.float64),
         verdicts=tuple(None if e is None else e.verdict for e in ensembles),
@@ -210,68 +198,3 @@ def _reason(study: CureStudy, replies: Sequence[Reply]) -> str:
     if not all(reply.opinion.is_answered for reply in replies):
         return UNANSWERED
     return min((r.opinion.verdict.unscored_reason or NOT_JUDGED for r in replies), default=NOT_JUDGED)
-
-
-def equal_lengths(
-    models: Mapping[str, CureScores],
-    against: Mapping[str, CureScores],
-    groups: Sequence[Mapping[str, IntArray]] = (),
-) -> dict[str, CureScores]:
-    """Return the models with coherence adjusted to equal length.
-
-    The common length is the mean of log(1 + words) over all explanations of a benchmark by the models
-    ``against``; the slope is pooled within these models. Other models change neither. With only one model
-    the adjustment moves no mean. Shuffled explanations are adjusted by the same slope. The two constant nulls
-    and lost explanations are not, since the score of an empty text does not predict that of a longer one.
-
-    Args:
-        kept: benchmark -> choices of items; coherence, slope and length are computed anew on each choice.
-    """
-    real: dict[str, list[Explained]] = {}
-    for model in sorted(against):
-        for (benchmark, source), explained in against[model].judged.items():
-            if source == REAL and is_at_equal_length(benchmark):
-                real.setdefault(benchmark, []).append(explained)
-    lines = {b: line for b in sorted(real) if (line := _line(real[b])) is not None}
-    if not lines:
-        return dict(models)
-    left = [{b: (places, _line(real[b], places)) for b, places in group.items()} for group in groups]
-    return {model: _at_length(scored, lines, left) for model, scored in models.items()}
-
-
-Line = tuple[float | None, float]
-"""Slope of coherence on log(1 + words), None if lengths do not vary; and the mean of log(1 + words)."""
-
-
-def _line(judged: Sequence[Explained], places: IntArray | None = None) -> Line | None:
-    """Return the line through the explanations of some items (default: all); None without any."""
-    chosen = [np.arange(real.raw.size) if places is None else places for real in judged]
-    pairs = zip(chosen, judged, strict=True)
-    known = [rows[~np.isnan(real.raw[rows] + real.words[rows])] for rows, real in pairs]
-    if not any(rows.size for rows in known):
-        return None
-    lengths = np.concatenate([real.words[rows] for rows, real in zip(known, judged, strict=True)])
-    marks = np.concatenate([real.raw[rows] for rows, real in zip(known, judged, strict=True)])
-    of_model = np.repeat(np.arange(len(known)), [rows.size for rows in known])
-    return adjust_for_length(marks, lengths, groups=of_model).slope, float(np.log1p(lengths).mean())
-
-
-def _at_length(
-    scored: CureScores, lines: Mapping[str, Line], left: Sequence[Mapping[str, tuple[IntArray, Line | None]]]
-) -> CureScores:
-    judged = dict(scored.judged)
-    for benchmark, line in lines.items():
-        for source in (REAL, SHUFFLED):
-            before = judged[benchmark, source]
-            judged[benchmark, source] = replace(before, scores=_moved(before, line))
-    left_out = []
-    for group in left:
-        parts = [_moved(scored.judged[b, REAL], line)[places] for b, (places, line) in group.items() if line]
-        left_out.append(mean_of(np.concatenate(parts)) if parts else None)
-    slopes = {benchmark: slope for benchmark, (slope, _) in lines.items()}
-    return replace(scored, judged=judged, slopes=slopes, left_out=left_out)
-
-
-def _moved(explained: Explained, line: Line) -> FloatArray:
-    longer = np.where(np.isnan(explained.words), 0.0, np.log1p(explained.words) - line[1])
-    return explained.raw - (line[0] or 0.0) * longer

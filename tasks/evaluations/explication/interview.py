@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from tasks.engines.protocols import Message
 from tasks.evaluations.explication.materials import FactKind, Persona, identifier_of
-from tasks.loop.replies import json_fields
+from tasks.loop.replies import read_fields
 from tasks.parsing import complaints
 
 Turns = Sequence[tuple[str, str]]
@@ -55,7 +55,7 @@ SCHEMA: Mapping[str, Any] = Persona.model_json_schema()
 
 def read_draft(text: str) -> dict[str, Any]:
     """Return the draft as written, complete or not; {} if there is none."""
-    return json_fields(text) or {}
+    return read_fields(text, FIELDS) or {}
 
 
 def texts_of(draft: Mapping[str, Any]) -> dict[str, str]:

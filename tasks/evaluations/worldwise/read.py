@@ -26,7 +26,7 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.study import DECISIONS, N_VALUES, Key, Scenario, WorldwiseStudy
 from tasks.loop.prompts import Completion
-from tasks.loop.replies import NO_ANSWER, json_fields, no_text, unreadable
+from tasks.loop.replies import NO_ANSWER, no_text, read_fields, unreadable
 from tasks.loop.rows import Reasons
 from tasks.metrics.alignment import alignment
 from tasks.metrics.projection import project_dimensions
@@ -36,11 +36,14 @@ from tasks.packs.wording import filled
 NO_DECISION = "no decision of the menu"
 NO_VALUE, NO_EXPLANATION = "no value of the list", "no explanation"
 
+VALUES = tuple(f"value_{n}" for n in range(1, N_VALUES + 1))
+"""Fields of the values in a JSON answer."""
+
 SURE_MATCH = 90
 """Least similarity (0 to 100, rapidfuzz) at which a text counts as a value of the list."""
 
 _FIELD = re.compile(
-    r"^[^\w\n]*(?:\d[.)]\W*)?(DECISION|TOP[_ ]VALUES|EXPLANATION)[^\w\n:]*:(.*)$", re.IGNORECASE
+    r"^[^\w\n]*(?:\d[.)]\W*)?(DECISION|TOP[_ ]VALUES|EXPLANATION)[^\w\n:：]*[:：](.*)$", re.IGNORECASE
 )
 _CHOICE = re.compile(r"^\W*(?:option\W*|I\W+)?(a|b|decline)\b", re.IGNORECASE)
 
@@ -59,8 +62,12 @@ def read_answer(completion: Completion | None, labels: Sequence[str], as_json: b
     reason = no_text(completion)
     if completion is None or reason:
         return reason or NO_ANSWER
-    raw = _from_json(completion.text) if as_json else _from_text(completion.text)
-    if raw is None or (completion.finish_reason == "length" and not as_json):
+    is_cut = completion.finish_reason == "length"
+    own, other = (_from_json, _from_text) if as_json else (_from_text, _from_json)
+    raw = own(completion.text)
+    if (raw is None or not raw.values) and not is_cut:
+        raw = other(completion.text) or raw  # a model may answer in the other form
+    if raw is None or (is_cut and not as_json):
         return unreadable(completion)
     choice = _CHOICE.match(raw.decision)
     if choice is None:
@@ -111,11 +118,11 @@ def _by_template(own: str, answer: WorldwiseAnswer, scenario: Scenario) -> str:
 
 def _from_json(text: str) -> WorldwiseAnswer | None:
     """Return the fields of the JSON object in the text, unchanged."""
-    fields = json_fields(text)
+    fields = read_fields(text, ("decision", *VALUES, "explanation"))
     if fields is None:
         return None
     texts = {key: value for key, value in fields.items() if isinstance(value, str)}
-    values = tuple(texts[key] for key in ("value_1", "value_2", "value_3") if key in texts)
+    values = tuple(texts[key] for key in VALUES if key in texts)
     return WorldwiseAnswer(texts.get("decision", ""), values, texts.get("explanation", ""))
 
 
@@ -135,7 +142,7 @@ def _from_text(text: str) -> WorldwiseAnswer | None:
     if not fields:
         return None
     joined = {name: "\n".join(rest).strip() for name, rest in fields.items()}
-    values = re.split(r"[,;\n]|\d[.)]", joined.get("TOP_VALUES", ""))
+    values = re.split(r"[,;，；、\n]|\d[.)]", joined.get("TOP_VALUES", ""))
     explanation = joined.get("EXPLANATION", "").strip("*\n ")
     return WorldwiseAnswer(joined.get("DECISION", ""), tuple(values), explanation)
 

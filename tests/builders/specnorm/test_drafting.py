@@ -67,9 +67,10 @@ def test_hostile_statement_stays_inside_its_quotation() -> None:
         (WRITTEN | {"norm": None}, "^norm: "),
         (WRITTEN | {"situation": "x" * (MAX_CHARS + 1)}, "^situation: .*at most"),
         (WRITTEN | {"comment": "hello"}, "^comment: "),
-        ([], "^answer: "),
-        ("Sure! {", "not JSON: "),
-        ("", "not JSON"),
+        ([], "holds no draft"),
+        ("Sure! {", "holds no draft"),
+        ("", "holds no draft"),
+        (json.dumps(WRITTEN)[:-1], "holds no draft"),
     ],
 )
 def test_invalid_draft_is_refused_with_its_field(answer: object, message: str) -> None:

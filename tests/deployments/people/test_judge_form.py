@@ -10,7 +10,7 @@ import pytest
 from deployments.people.draw import menu_of
 from tasks.judging.audit import RatingsError, read_ratings
 from tasks.judging.rubric import Rubric, load_rubric
-from tasks.judging.validation import JudgeScore, judge_agreement, scores_by_judge
+from tasks.judging.validation import JudgeScore, judge_agreement
 
 EVALUATIONS = Path(__file__).parents[3] / "tasks" / "evaluations"
 RUBRICS = [load_rubric(path) for path in sorted(EVALUATIONS.glob("*/rubrics/*.toml"))]
@@ -54,22 +54,3 @@ def test_five_point_ratings_of_another_scale_are_refused(tmp_path: Path) -> None
     (rubric,) = (each for each in RUBRICS if each.name == "quality")
     with pytest.raises(RatingsError, match=r"line 2, column rating: '1.00' is not one of 1, 2, 3"):
         kappa(rubric, tmp_path / "a.csv", ["1.00"] * 4, ["10"] * 4)
-
-
-def test_coherence_scores_are_adjusted_to_equal_length() -> None:
-    # The score is half people's quality and half the length: adjusted for length it equals the quality.
-    generator = np.random.default_rng(0)
-    quality, words = generator.uniform(size=200), generator.integers(20, 200, 200)
-    graded = 0.5 * quality + 0.5 * np.log1p(words) / np.log1p(200)
-    rows = [
-        {"judge": "j", "dimension": d, "code": f"{d}{n}", "verdict": "YES", "value": 1.0, "graded": float(g)}
-        for d in ("coherence", "coverage")
-        for n, g in enumerate(graded)
-    ]
-    lengths = {f"coherence{n}": (int(w), "m") for n, w in enumerate(words)}
-    (judged,) = scores_by_judge(rows, lengths).values()
-    moved = np.array([one.equal_length for one in judged if one.dimension == "coherence"], dtype=np.float64)
-    before = np.corrcoef(graded, quality)[0, 1]
-    assert np.corrcoef(moved, quality)[0, 1] > 0.98 > before
-    assert moved.mean() == pytest.approx(graded.mean())
-    assert {one.equal_length for one in judged if one.dimension == "coverage"} == {None}

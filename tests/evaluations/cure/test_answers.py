@@ -37,7 +37,7 @@ THIN, THICK = ("normad", "thin"), ("normad", "thick")
         ('{"label": "maybe"}', "stop", None, answers.OFF_MENU),
         ('{"label": 1}', "stop", None, answers.OFF_MENU),
         ('{"answer": "yes"}', "stop", None, answers.OFF_MENU),
-        ("yes", "stop", None, replies.UNPARSABLE),
+        ("Maybe.", "stop", None, replies.UNPARSABLE),
         ('["yes"]', "stop", None, replies.UNPARSABLE),
         ('{"label": ', "length", None, replies.CUT_OFF),
         ("  ", "stop", None, replies.EMPTY),

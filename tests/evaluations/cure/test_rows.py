@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import pytest
@@ -230,22 +229,6 @@ def test_hand_calculation_gives_specnorm_rows_by_cue_and_specificity(make_study:
     assert one(prior, "exact_match", "specnorm:thin:age").value == pytest.approx(0.5)
 
 
-def test_coherence_has_raw_value_and_length_slope_by_hand(study: CureStudy) -> None:
-    # One word: 0.2, three words: 0.6; log(1 + words) is log 2 and 2 log 2: the slope is 0.4 / log 2.
-    completions = right_answers(study)
-    marks = {}
-    for place, sample in enumerate(samples_of(study, "culturebank", "thick")):
-        n = 1 if place < 3 else 3
-        completions[sample.key] = completion("yes", " ".join(["word"] * n))
-        marks[sample.item.item] = 0.2 if place < 3 else 0.6
-    rows = rows_of(study, completions, lambda call: marks.get(call.item.item, 0.5))
-    assert one(rows, "coherence_length_slope", "culturebank").value == pytest.approx(0.4 / 0.6931471805599453)
-    raw, adjusted = (one(rows, name, "culturebank") for name in ("coherence_raw", "coherence"))
-    assert (raw.value, adjusted.value) == (pytest.approx(0.4), pytest.approx(0.4))
-    assert (adjusted.ci_low, adjusted.ci_high) == (None, None)  # nothing varies
-    assert one(rows, "coherence", "culturebank:JP").value == pytest.approx(0.4)
-
-
 def pack_items(kind: str, texts: Mapping[str, str]) -> list[dict[str, object]]:
     """Return a pack's benchmark of a published kind: an item for each country."""
     return [
@@ -272,36 +255,6 @@ def test_headline_pools_all_benchmarks_of_its_metric_by_hand(make_study: MakeStu
     alone = one(rows_of(normad, right_answers(normad), judged), "coverage")
     assert alone.points is not None
     assert alone.points.units == tuple(unit.partition(":")[2] for unit in overall.points.units[:6])
-
-
-def test_each_benchmark_has_its_own_length_slope_by_hand(make_study: MakeStudy) -> None:
-    """Lengths of one and three words are log 2 and 2 log 2. Three words score 0.6 and one word 0.2 in
-    CultureBank, 0.4 and 0.6 in the pack's benchmark: at equal length 0.4 and 0.5."""
-    rows, marks = tables(), {}
-    rows["cure_item"] += pack_items("culturebank", {country: country for country in COUNTRIES})
-    study = make_study(rows, benchmarks=["culturebank", "culturebank-mine"])
-    completions = right_answers(study)
-    for name, scores in {"culturebank": (0.6, 0.2), "culturebank-mine": (0.4, 0.6)}.items():
-        for place, sample in enumerate(samples_of(study, name, "thick")):
-            completions[sample.key] = completion("yes", " ".join(["word"] * (1 if place % 2 else 3)))
-            marks[name, sample.item.item] = scores[place % 2]
-    found = rows_of(study, completions, lambda c: marks[c.item.benchmark, c.item.item])
-    values = {name: one(found, "coherence", name).value for name in study.benchmarks}
-    assert values == {"culturebank": pytest.approx(0.4), "culturebank-mine": pytest.approx(0.5)}
-    slopes = {name: one(found, "coherence_length_slope", name).value for name in study.benchmarks}
-    assert slopes == {
-        "culturebank": pytest.approx(0.4 / math.log(2)), "culturebank-mine": pytest.approx(-0.2 / math.log(2))
-    }  # fmt: skip
-    overall = one(found, "coherence")
-    assert (overall.value, overall.n_scored) == (pytest.approx(0.45), 12)
-    # Without a country of three words: (2 * 0.6 + 3 * 0.2) / 5 = 0.36 and (2 * 0.4 + 3 * 0.6) / 5 = 0.52, so
-    # 0.44; without one of one word 0.44 and 0.48, so 0.46. Within one model equal length moves no mean.
-    assert overall.points is not None
-    assert sorted(overall.points.values) == pytest.approx([0.44] * 3 + [0.46] * 3)
-    bank = make_study(benchmarks=["culturebank"])
-    alone = one(rows_of(bank, right_answers(bank), real_only), "coherence")
-    assert alone.points is not None
-    assert alone.points.units == overall.points.units  # the same countries are left out
 
 
 def test_hand_calculation_gives_correlation_over_countries(study: CureStudy) -> None:

@@ -1,15 +1,13 @@
-"""Votes to scores, and coherence at equal length."""
+"""Votes to scores."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 
 from tasks.evaluations.cure.read import ExplanationJudgeCall, Reply, read_answers
 from tasks.evaluations.cure.rows import joined, model_rows
-from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, Explained, equal_lengths, score_model
+from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, Explained, score_model
 from tasks.evaluations.cure.study import CureStudy, Key
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
 from tasks.loop.prompts import Completion
@@ -103,53 +101,6 @@ def of_lengths(study: CureStudy, marks: dict[int, float]) -> CureScores:
         for sample, n in zip(samples, marks, strict=False)
     }
     return scored(study, completions, lambda call: marks.get(len(call.text.split()), 0.25))
-
-
-def test_coherence_is_adjusted_to_equal_length_by_hand(make_study: MakeStudy) -> None:
-    # log(1 + words) of 1, 3 and 7 words is 1, 2 and 3 times log 2. Within each model the score rises by 0.2
-    # for each log 2, so the slope is 0.2 / log 2. All four explanations have 2 log 2 in the mean.
-    study = make_study(benchmarks=["culturebank"])
-    cohort = {"a": of_lengths(study, {1: 0.2, 3: 0.4}), "b": of_lengths(study, {3: 0.6, 7: 0.8})}
-    equal = equal_lengths(cohort, against=cohort)
-    a, b = (equal[model].judged["culturebank", "real"] for model in "ab")
-    assert equal["a"].slopes == equal["b"].slopes == {"culturebank": pytest.approx(0.2 / math.log(2))}
-    assert a.scores[:2] == pytest.approx([0.4, 0.4])  # 0.2 + 0.2, 0.4
-    assert b.scores[:2] == pytest.approx([0.6, 0.6])  # 0.6, 0.8 - 0.2
-    assert [*a.raw[:2], *b.raw[:2]] == pytest.approx([0.2, 0.4, 0.6, 0.8])
-    # Shuffled explanations keep the adjustment for their own length; the empty one is not adjusted.
-    assert equal["a"].judged["culturebank", "shuffled"].scores[:2] == pytest.approx([0.4, 0.4])
-    assert equal["a"].judged["culturebank", "empty"].scores == pytest.approx([0.25] * 6)
-
-
-def test_model_outside_the_cohort_uses_the_cohorts_slope(make_study: MakeStudy) -> None:
-    """The cohort has slope 0.2 / log 2 and mean length 2 log 2; its own slope would be 0.8 / log 2."""
-    study = make_study(benchmarks=["culturebank"])
-    cohort = {"a": of_lengths(study, {1: 0.2, 3: 0.4}), "b": of_lengths(study, {3: 0.6, 7: 0.8})}
-    new = of_lengths(study, {1: 0.1, 3: 0.9, 7: 0.9})
-    adjusted = equal_lengths({"new": new, "a": cohort["a"]}, against=cohort)
-    real = adjusted["new"].judged["culturebank", "real"]
-    assert adjusted["new"].slopes["culturebank"] == pytest.approx(0.2 / math.log(2))
-    assert real.scores[:3] == pytest.approx([0.1 + 0.2, 0.9, 0.9 - 0.2])
-    assert real.raw[:3] == pytest.approx([0.1, 0.9, 0.9])
-    before = equal_lengths(cohort, against=cohort)["a"]
-    assert adjusted["a"].slopes == before.slopes
-    np.testing.assert_array_equal(
-        adjusted["a"].judged["culturebank", "real"].scores, before.judged["culturebank", "real"].scores
-    )
-    assert set(adjusted) == {"new", "a"}
-
-
-def test_length_adjustment_keeps_the_mean_of_one_model(make_study: MakeStudy) -> None:
-    study = make_study(benchmarks=["culturebank"])
-    alone = {"a": of_lengths(study, {1: 0.1, 3: 0.9, 7: 0.3})}
-    adjusted = equal_lengths(alone, against=alone)["a"]
-    real = adjusted.judged["culturebank", "real"]
-    assert np.nanmean(real.scores) == pytest.approx(np.nanmean(real.raw))
-    assert np.nanstd(real.scores) < np.nanstd(real.raw)
-    equal = {"a": scored(study, right_answers(study), real_only)}
-    unadjusted = equal_lengths(equal, against=equal)["a"]
-    assert unadjusted.slopes == {"culturebank": None}
-    assert unadjusted.judged["culturebank", "real"].scores == pytest.approx([0.9] * 6)
 
 
 def test_items_that_share_a_judge_prompt_form_one_cluster() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from tasks.evaluations.cure.params import is_at_equal_length, metric_of
+from tasks.evaluations.cure.params import metric_of
 from tasks.evaluations.cure.report import data as tables
 from tasks.evaluations.cure.report.data import (
     MOST_COUNTRIES,
@@ -133,7 +133,6 @@ def _context(data: CureData) -> dict[str, Any]:
         "titles": {b: title_of(b) for b in data.benchmarks},
         "metric_of": {b: metric_of(b) for b in data.benchmarks},
         "metric_titles": {b: metric_title(b, data.benchmarks) for b in data.benchmarks},
-        "at_equal_length": [b for b in data.benchmarks if is_at_equal_length(b)],
         "nulls": NULLS,
         "separations": tables.separations(data),
         "n_over_majority": tables.over_majority(data),

@@ -96,9 +96,6 @@ def judged_rows(benchmark: str, made: Made, countries: Sequence[str], seed: int)
         yield row(metric, place, found, **around(found, 0.2), null_value=0.35, n_scored=4)
     if benchmark == "specnorm":
         yield row(metric, ("benchmark_cue", "specnorm:age"), value + 0.1, null_value=0.35, n_scored=30)
-    if benchmark == "culturebank":
-        yield row("coherence_raw", where, value + 0.03, **around(value + 0.03, 0.08))
-        yield row("coherence_length_slope", where, 0.11)
 
 
 def model_rows(made: Made, countries: Sequence[str], seed: int) -> list[Row]:
