@@ -6,6 +6,7 @@ get lost.
 
 from __future__ import annotations
 
+import codecs
 import mmap
 import os
 import re
@@ -187,6 +188,9 @@ def read_result(content: IO[bytes]) -> pl.DataFrame:
     value: dict[str, str] = {}
     path: list[str] = []  # keys down to the present event; "" within an array
     is_result = False
+    begin = content.tell()
+    if content.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:  # ijson takes a mark for damage
+        content.seek(begin)
     for event, content_value in ijson.basic_parse(content):
         depth = len(path)
         if event == "map_key":

@@ -9,7 +9,7 @@ published number may be shown beside ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tasks.packs.shape import PROMPTS, REPLACES, ByName
+from tasks.judging.rubric import states_form
+from tasks.packs.shape import PROMPTS, REPLACES, ByName, Rows, content_hash
 from tasks.parsing import parse_toml
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MODEL = "models"
 """The field that differs on every leaderboard; it is in the table and prevents no comparison."""
+SELECTING = ("limit", "dish_set", "file", "files")
+"""Options that choose items or replace them, in every evaluation that has them."""
+SHIPPED = "shipped"
 ENGINES = (MODEL, "simulator", "judge", "judges")
 """Fields that name engines. Profiles have none; names are compared by their letters and digits,
 without a provider."""
@@ -44,6 +48,7 @@ class Setting(BaseModel):
         is_equal: for a fact, whether it equals the paper's.
         metrics: our metrics that depend on it; none: all.
         profile: the profile whose table lists it; "": every profile.
+        is_rubric: for a text, whether it is a judge's rubric, which must state the form of an answer itself.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,6 +65,7 @@ class Setting(BaseModel):
     is_equal: bool = False
     metrics: tuple[str, ...] = ()
     profile: str = ""
+    is_rubric: bool = False
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Setting:
@@ -108,11 +114,13 @@ def compared(
         params: of a run, or its stored values by name.
         profile: rows of another profile alone are left out.
     """
-    chosen = [row for row in rows if row.profile in ("", profile)]
-    return [
+    every = list(rows)
+    table = [
         _knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row)
-        for row in chosen
+        for row in every
+        if row.profile in ("", profile)
     ]
+    return [*table, *_selections(every, params), *_further(every, packs)] if every else []
 
 
 def differing(table: Iterable[ComparedSetting], metric: str) -> list[ComparedSetting]:
@@ -138,19 +146,68 @@ def _knob(row: Setting, params: Params | SimpleNamespace) -> ComparedSetting:
     return ComparedSetting(row.setting, ours, paper, row.section, is_equal, False, row.metrics)
 
 
+def _selections(rows: Sequence[Setting], params: Params | SimpleNamespace) -> Iterator[ComparedSetting]:
+    """Yield the options that choose items or replace them and that the table does not list. The paper has
+    all items, and no files of others.
+    """
+    listed = {row.field for row in rows}
+    for name, value in sorted((name, getattr(params, name)) for name in vars(params)):
+        if name in listed or not (name in SELECTING or name.endswith(("_file", "_files"))):
+            continue
+        is_empty = value in (None, "", [], {}, SHIPPED)
+        ours = "all" if is_empty and name == "limit" else _shown(value, "none")
+        paper = ours if is_empty else "all" if name == "limit" else "none"
+        setting = name.replace("_", " ").replace("limit", "items at most")
+        yield ComparedSetting(setting, ours, paper, "", is_empty, False, ())
+
+
+def _further(rows: Sequence[Setting], packs: Sequence[OwnPack]) -> Iterator[ComparedSetting]:
+    """Yield the content of packs that the table does not list, which the paper does not have."""
+    listed = {row.pack for row in rows}
+    for pack in packs:
+        files = set(pack.rows) - {REPLACES.name, PROMPTS}
+        texts = {
+            f"{PROMPTS}.{name}" for each in pack.rows.get(PROMPTS, ()) for name, text in each.items() if text
+        }
+        of_judge = {name for name in texts if name.endswith(("_question", "judge_form"))}  # with their rules
+        if further := sorted((files | (texts - of_judge)) - listed):
+            ours = f"of pack {pack.name}: {', '.join(further)}"
+            yield ComparedSetting("further content", ours, "none", "", False, False, ())
+
+
 def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
-    """Return the paper's content from the last pack that replaces the shipped content."""
+    """Return the paper's content from the last pack that replaces the shipped content.
+
+    Rows are the paper's if ``pack from`` made them and nobody edited them since, and as many as the paper
+    has. Texts are typed in by people too; those that ``pack from`` made must be unchanged.
+    """
     file, _, text = row.pack.partition(".")
     ours, is_equal = row.ours or "as shipped", False
     for pack in packs:
         there = pack.rows.get(file, ())
-        if file == PROMPTS and any(text in each for each in there):
-            ours, is_equal = f"of pack {pack.name}", True
+        made = {
+            name: h for each in pack.rows.get(REPLACES.name, ()) for name, h in each.get("made", {}).items()
+        }
+        if file == PROMPTS and any(each.get(text) for each in there):
+            own = [{text: each[text]} for each in there]
+            is_edited = row.pack in made and made[row.pack] != content_hash(own)
+            adds_form = row.is_rubric and not _has_form(text, there)
+            ours = f"of pack {pack.name}{', edited' * is_edited}{', with our form of an answer' * adds_form}"
+            is_equal = not is_edited and not adds_form
         elif file != PROMPTS and there:
             alone = any(file in each["files"] for each in pack.rows.get(REPLACES.name, ()))
-            is_equal = alone and row.rows in (0, len(there))
+            is_made = made.get(file) == content_hash(there)
+            is_equal = alone and is_made and row.rows in (0, len(there))
             ours = f"{len(there)} of pack {pack.name}" + ("" if alone else ", beside the shipped ones")
+            ours += "" if is_made else ", edited" if file in made else ", not made by pack from"
     return ComparedSetting(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
+
+
+def _has_form(text: str, rows: Rows) -> bool:
+    """Return whether a rubric's rules or question in a pack, or its form, say how an answer must look."""
+    name = text.removesuffix("_rules").removesuffix("_question")
+    own = [each.get(key) or "" for each in rows for key in (text, f"{name}_rules", f"{name}_question")]
+    return states_form(*own) or any(each.get("judge_form") for each in rows)
 
 
 def _fact(row: Setting) -> ComparedSetting:

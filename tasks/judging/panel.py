@@ -300,12 +300,15 @@ class Panel(Judges[Call]):
 
 
 def score_of(opinions: Opinions, key: Key) -> tuple[float | None, str]:
-    """Return the judges' mean score of a call, or the reason for none; a judge that failed does not count."""
+    """Return the judges' mean score of a call, or the reason for none. If one judge gave no score, there is
+    none: the mean of the others could be higher.
+    """
     known = [by_key[key] for by_key in opinions.values() if key in by_key]
     scores = [opinion.score for opinion in known if opinion.score is not None]
-    if scores:
+    if scores and len(scores) == len(known):
         return fmean(scores), ""
-    return None, next((o.verdict.unscored_reason or UNANSWERED for o in known), UNANSWERED)
+    reasons = (o.verdict.unscored_reason or UNANSWERED for o in known if o.score is None)
+    return None, next(reasons, UNANSWERED)
 
 
 def _each(opinions: Opinion | tuple[Opinion, ...]) -> tuple[Opinion, ...]:

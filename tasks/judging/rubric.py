@@ -159,7 +159,7 @@ class Rubric(_Part):
         """Return the rubric with other rules, question template or reasoned form, where one is set.
 
         The examples fit only our wording and are left out. Rules or a question that state the form of an
-        answer keep it: nothing is added, and that form is read. An ending states a form too.
+        answer keep it: nothing is added, and that form is read. The ending of judges who reason states one.
 
         Raises:
             TemplateError: the question is not a template. ValueError: it uses an unknown input.
@@ -172,10 +172,14 @@ class Rubric(_Part):
         if question:
             used = meta.find_undeclared_variables(_JINJA.parse(question))
             own |= {"user": question, "inputs": tuple(name for name in self.inputs if name in used)}
-        if ending or states_form(rules or "", question or ""):
-            own |= {"ending": ending or "", "has_own_form": True}
-        elif self.style == "direct" and rules:
-            own["ending"] = _json_form(self.verdicts)
+        states = states_form(rules or "", question or "")
+        if states and not rules:
+            own["system"] = self.rules  # without our form, which would contradict the question's
+        if self.style == "reasoned":
+            own["ending"] = ending or ("" if states else None)
+        elif states or rules:
+            own["ending"] = "" if states else _json_form(self.verdicts)
+        own["has_own_form"] = states or bool(self.style == "reasoned" and ending and (rules or question))
         return Rubric(**{**self.model_dump(), **own})
 
     def __hash__(self) -> int:

@@ -258,9 +258,8 @@ def _comparisons(items: Sequence[RatedItem], menu: Collection[float]) -> list[tu
     names = sorted({number for pair in classes for number in pair})
     majorities = _majorities(items)
     correlations = [
-        (f"{name}{suffix}", statistic, of_field)
+        (f"{name}{suffix}", statistic, points(mean, field))
         for suffix, field in (("", "value"), ("_graded", "graded"))
-        for of_field in (points(mean, field),)
         for name, statistic in (("pearson", pearson), ("spearman", spearman))
     ]
     return [

@@ -28,7 +28,7 @@ _NUMBER = re.compile(
 )
 _NOTE = re.compile(r"\s*[(\[（【][^()\[\]（）【】]{0,300}[)\]）】]\s*[.!。]?$")
 _OUTER = " \t\r\n\"'`*_~.,;:!?。，；：！？“”‘’„«»「」『』＂＇\u200b\ufeff<>|$\\"
-_CLAUSE = re.compile(r"\s*(?:[.,;:!\n—–。，；：！]|\s-\s|\bbecause\b|\bsince\b)")
+_CLAUSE = re.compile(r"\s*(?:(?:[.,](?!\d)|[;:!\n—–。，；：！])|\s-\s|\bbecause\b|\bsince\b)")
 
 
 def is_lost(reason: str | None) -> bool:

@@ -11,7 +11,15 @@ from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 from jinja2 import TemplateError
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+)
 
 from tasks.identity import digest
 from tasks.packs.prompts import fields_of
@@ -111,6 +119,17 @@ class Replaces(PackRow):
         min_length=1,
         description="files of this pack, without their endings, whose rows replace all shipped rows",
     )
+    made: dict[str, str] = Field(
+        {},
+        description="hash of each file's rows, and of each text, as pack from read them in the authors' "
+        "files; content that was edited since is not the paper's",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the fields; an empty ``made`` is left out, so that hashes of packs without it stay."""
+        fields: dict[str, Any] = handler(self)
+        return fields if self.made else {name: value for name, value in fields.items() if name != "made"}
 
 
 REPLACES = PackFile(
@@ -120,6 +139,13 @@ REPLACES = PackFile(
     ("files",),
     is_single=True,
 )
+
+
+def content_hash(rows: Rows) -> str:
+    """Return the hash of a file's rows, or of one text in a row of its own."""
+    return digest([dict(row) for row in rows])
+
+
 PROMPTS = "prompts"
 """Name of the pack's file, and of the study's table, with texts that replace shipped prompts."""
 

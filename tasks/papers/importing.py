@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasks.packs.shape import PackFile
+from tasks.packs.files import read_csv
+from tasks.packs.shape import PROMPTS, REPLACES, PackFile, content_hash
 from tasks.papers.reproduction import Files, SourceFiles, find_files
 
 
@@ -34,16 +35,31 @@ class Pack:
     files: dict[str, str] = field(default_factory=dict)
     added: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    _made: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Evaluation, file or text -> hash of what was read."""
 
     def rows(self, evaluation: str, file: PackFile, rows: Sequence[Mapping[str, Any]], source: str) -> None:
         """Add a CSV file of rows; a file without rows is not written."""
         if rows:
-            self.files[f"{evaluation}/{file.path}"] = csv_text(rows, file.row.model_fields)
+            text = csv_text(rows, file.row.model_fields)
+            self.files[f"{evaluation}/{file.path}"] = text
+            read, _ = read_csv(text.encode(), file.path, file)
+            self._made[evaluation, file.name] = content_hash([row for *_, row in read])
             self.added.append(f"{file.path}: {len(rows)} rows of {source}")
 
     def table(self, evaluation: str, path: str, values: Mapping[str, Any], source: str) -> None:
         """Add a TOML file of texts and lists of texts; one without values is not written."""
         if values:
+            if path == f"{REPLACES.name}.toml":
+                values = {
+                    **values,
+                    "made": {name: h for (of, name), h in self._made.items() if of == evaluation},
+                }
+            elif path == f"{PROMPTS}.toml":
+                self._made |= {
+                    (evaluation, f"{PROMPTS}.{name}"): content_hash([{name: text}])
+                    for name, text in values.items()
+                }
             self.files[f"{evaluation}/{path}"] = toml_text(values)
             self.added.append(f"{path}: {', '.join(values)} of {source}")
 
@@ -120,5 +136,5 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{name} = {_toml(part)}" for name, part in value.items()) + " }"
+        return "{ " + ", ".join(f"{json.dumps(name)} = {_toml(part)}" for name, part in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

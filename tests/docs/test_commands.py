@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from functools import cache
@@ -63,3 +64,50 @@ def test_commands_and_options_shown_in_docs_exist() -> None:
 def test_unknown_command_and_option_are_detected() -> None:
     assert wrong("culturemeter run cure --no-such-option 3") == "--no-such-option"
     assert wrong("culturemeter dance") == "there is no command 'dance'"
+
+
+def options(command: Any) -> set[str]:
+    """Return the options of a command and of all below it."""
+    own = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
+    return own.union(*map(options, getattr(command, "commands", {}).values()))
+
+
+def test_options_named_alone_in_docs_are_of_some_command() -> None:
+    known = set().union(*(options(below(name)) for name in below("").commands)) | {"--help"}
+    pages = [page for page in PAGES if page.parent.name in ("docs", "evaluations", "benchmarks")]
+    unknown = {
+        f"{page.name}: {named}"
+        for page in pages
+        for named in re.findall(r"(?<![`\w])`(--[a-z][a-z-]+)[^`\n]*`", page.read_text(encoding="utf-8"))
+        if named not in known
+    }
+    assert unknown == NOT_OURS
+
+
+NOT_OURS: set[str] = set()
+"""Options of other programs that pages name."""
+
+
+def printed() -> list[tuple[str, str]]:
+    """Return (file, command) for every command in a text of the program; X stands for what is filled in."""
+    found = []
+    for room in ("tasks", "flows", "deployments"):
+        for path in sorted((REPOSITORY / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                text = ""
+                if isinstance(node, ast.JoinedStr):
+                    parts = (part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+                    text = "".join(map(str, parts))
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    text = node.value
+                found += [(path.name, each.strip()) for each in PRINTED.findall(text)]
+    return sorted(set(found))
+
+
+PRINTED = re.compile(r"(culturemeter [a-z]+(?: [a-z]+)?(?: (?:--?[a-z][\w-]*|[\w./{}@:-]+))*)")
+
+
+def test_options_of_commands_that_the_program_prints_exist() -> None:
+    shown = [(file, command) for file, command in printed() if " -" in command]
+    assert len(shown) > 10
+    assert {f"{file}: {command}": fault for file, command in shown if (fault := wrong(command))} == {}

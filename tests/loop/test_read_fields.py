@@ -106,7 +106,8 @@ def test_what_a_model_means_is_read(text: str, label: str, explanation: str | No
     ("value", "name"),
     [
         ("8", "8"), (8, "8"), (8.0, "8"), ("8.0", "8"), ("8/10", "8"), ("Score: 8 out of 10", "8"),
-        ("８", "8"), ("8 points", "8"), ("10", "10"), ("3/5", None), (7.5, None), ("7.5", None), ("11", None),
+        ("８", "8"), ("8 points", "8"), ("10", "10"), ("3/5", None), (7.5, None), (5.5, None),
+        ("5,5", None), ("11", None),
         (True, None), (None, None), ([8], None), ("eight", None),
     ],
 )  # fmt: skip

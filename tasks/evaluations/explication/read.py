@@ -245,11 +245,14 @@ def scaled(rubric: str, value: float) -> float:
 
 
 def _penalised(own: Mapping[str, float]) -> dict[str, float]:
-    """Return grades after the penalties of failures; a failure that was not judged costs nothing."""
+    """Return grades after the penalties of failures. If the verdict on a failure is lost, a grade that it
+    would reduce is unknown; one within the worst band stays.
+    """
     left = dict(own)
     for failure, dimension in FAILURES.items():
-        if own.get(failure) == 1 and dimension in own:
-            left[dimension] = min(own[dimension], PENALISED)
+        verdict = own.get(failure, 0.0)  # conversations of nulls have no failures
+        if dimension in own and own[dimension] > PENALISED and verdict != 0:
+            left[dimension] = PENALISED if verdict == 1 else np.nan
     return left
 
 

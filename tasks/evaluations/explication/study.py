@@ -27,7 +27,7 @@ from tasks.evaluations.explication.params import CONDITIONS, SCORES_VERSION, Exp
 from tasks.evaluations.explication.texts import BEGIN, LEAVE
 from tasks.identity import digest
 from tasks.judging.panel import Judges, judges_by_name
-from tasks.judging.rubric import JudgeStyle, Rubric, as_data, load_rubric
+from tasks.judging.rubric import JudgeStyle, Rubric, as_data, load_rubric, states_form
 from tasks.loop.dialogue import Dialogue, Dialogues, Voice
 from tasks.loop.requests import Engine
 from tasks.loop.spread import fewest
@@ -257,11 +257,12 @@ def build_study(
 def _rubric(name: str, style: JudgeStyle, own: Templates) -> Rubric:
     """Return the shipped rubric in a style, with a pack's rules, question and form if it has any."""
     rubric = load_rubric(FOLDER / "rubrics" / f"{name}.toml").in_style(style)
-    form = own.get("judge_form")
-    if style == "reasoned" and form is None and name in OVERALL:
+    form, rules = own.get("judge_form"), filled(own[name], {}) if name in own else None
+    question = own.get(f"{name}_question")
+    is_stated = states_form(rules or "", question or "")
+    if style == "reasoned" and form is None and name in OVERALL and not is_stated:
         form = REASONED.replace("TOP", f"{rubric.scale[-1][0]:g}")
-    rules = filled(own[name], {}) if name in own else None
-    return rubric.reworded(rules, own.get(f"{name}_question"), form)
+    return rubric.reworded(rules, question, form)
 
 
 def _personas(params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Persona]:

@@ -85,7 +85,8 @@ def read_marks(
 def mean_marks(by_judge: Sequence[Sequence[Marks]]) -> list[Marks]:
     """Combine several judges' marks: each prediction gets the mean of their values and the commonest verdict.
 
-    Judges without a verdict do not count; the marks of a single judge are unchanged.
+    A prediction without a verdict of some judge has none, since the mean of the others could be higher; the
+    marks of a single judge are unchanged.
     """
     if len(by_judge) == 1:
         return list(by_judge[0])
@@ -99,8 +100,9 @@ def mean_marks(by_judge: Sequence[Sequence[Marks]]) -> list[Marks]:
 
 def _mean(verdicts: Sequence[Verdict]) -> Verdict:
     known = [verdict for verdict in verdicts if verdict.value is not None]
-    if not known:
-        return min(verdicts, key=lambda verdict: verdict.unscored_reason == UNANSWERED)
+    if len(known) < len(verdicts):
+        lost = [verdict for verdict in verdicts if verdict.value is None]
+        return min(lost, key=lambda verdict: verdict.unscored_reason == UNANSWERED)
     commonest = Counter(verdict.verdict for verdict in known).most_common(1)[0][0]
     value = fmean(verdict.value for verdict in known if verdict.value is not None)
     return Verdict(known[0].key, commonest, None, value, None)

@@ -64,7 +64,7 @@ def read(files: Files, pack: Pack) -> None:
     if prompt := next((text for path in files.get("mes", ()) if (text := _text(path, pack))), ""):
         pack.table(NAME, "prompts.toml", {"mes_rules": literal(prompt)}, "prompt.txt")
     for path in files.get("predictions", ())[:1]:
-        pack.added.append(f"{path.name}: left in place; run it as a model: --models {path}")
+        pack.added.append(f"{path.name}: left in place; run it as a model: culturemeter run fmlama -m {path}")
     complete = {
         "template": len({r["language"] for r in templates}) >= 6,
         "dish": dishes,

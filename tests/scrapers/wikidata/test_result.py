@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import time
@@ -79,6 +80,11 @@ def test_large_result_needs_little_more_memory_than_its_frame() -> None:
 def test_incomplete_or_other_json_is_refused(text: str) -> None:
     with pytest.raises(NOT_A_RESULT):
         read_result(of(text))
+
+
+def test_a_byte_order_mark_before_the_result_is_no_damage() -> None:
+    marked = io.BytesIO(codecs.BOM_UTF8 + json.dumps(result(3)).encode())
+    assert read_result(marked).equals(read_result(of(result(3))))
 
 
 @pytest.mark.parametrize("deep", ['{"a":', "[", '{"results":{"bindings":[{"x":{"type":'])
