@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tasks.judging.rubric import states_form
+from tasks.judging.forms import states_form
 from tasks.packs.shape import PROMPTS, REPLACES, ByName, Rows, content_hash
 from tasks.parsing import parse_toml
 
@@ -169,7 +169,9 @@ def _further(rows: Sequence[Setting], packs: Sequence[OwnPack]) -> Iterator[Comp
         texts = {
             f"{PROMPTS}.{name}" for each in pack.rows.get(PROMPTS, ()) for name, text in each.items() if text
         }
-        of_judge = {name for name in texts if name.endswith(("_question", "judge_form"))}  # with their rules
+        of_judge = {
+            name for name in texts if name.endswith(("_rules", "_question", "judge_form"))
+        }  # with their rules
         if further := sorted((files | (texts - of_judge)) - listed):
             ours = f"of pack {pack.name}: {', '.join(further)}"
             yield ComparedSetting("further content", ours, "none", "", False, False, ())

@@ -28,6 +28,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from tasks.engines.protocols import Message
+from tasks.judging.forms import states_form
 from tasks.loop.prompts import Prompt
 from tasks.loop.replies import normal as normal
 from tasks.parsing import complaints, parse_toml, text_of
@@ -58,15 +59,6 @@ _FORM = """\
 Answer in plain text. First weigh in a few sentences what speaks for and against {judged}. Then end with \
 {lines}: {low} is {worst}, {high} is {best}, and a case in between gets a number in between."""
 """Text after the rules for a judge that reasons before it scores."""
-
-_STATES_FORM = re.compile(
-    r"(?:respond|answer|reply|output|return|say|write|print|scoring:?)[^.\n]{0,40}"
-    r"(?:\b(?:yes|no|true|false|json)\b|\bdict(?:ionary)?\b|\b[01]\s*(?:or|/)\s*[01]\b)"
-    r"|(?:output|answer|response) format|format of (?:the|your) (?:answer|output|response)"
-    r"|\bvalid json|\bjson (?:object|output|format)|python dict|(?:end|finish) with|\bscore\W{0,4}:",
-    re.IGNORECASE,
-)
-"""What rules say if they state the form of an answer: "Respond YES only if", "Output Format"."""
 
 _BRACKETS = frozenset("<>[]")
 
@@ -379,11 +371,6 @@ def _judge_prompt(
     options = tuple(rubric.verdicts) if with_probabilities else ()
     field = FIELD if with_probabilities else ""
     return Prompt(rubric.conversation(dict(inputs), keys), answer_schema(rubric, keys), options, field)
-
-
-def states_form(*texts: str) -> bool:
-    """Return whether rules of a judge, or its question, say how the answer must look."""
-    return any(_STATES_FORM.search(text) for text in texts)
 
 
 T = TypeVar("T")

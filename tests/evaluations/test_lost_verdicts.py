@@ -57,10 +57,11 @@ def test_a_grade_whose_failure_is_unreadable_does_not_rise(
     """The mean of three grades, of which a failure may reduce one to 4, was 8 without the verdict."""
     own = dict.fromkeys((*MEANS["apr"], "interaction"), grade) | dict.fromkeys(FAILURES, 0.0)
 
+    metric = "interaction" if FAILURES[failure] == "interaction" else "apr"
+
     def graded(of: float) -> float:
         grades = _penalised(own | {failure: of})
-        of_all = Grades(grades, {"judge": grades})
-        return min(grade_of(of_all, "apr"), grade_of(of_all, "interaction"))
+        return grade_of(Grades(grades, {"judge": grades}), metric)
 
     before, after = graded(verdict), graded(np.nan)
     assert np.isnan(after) or after <= before

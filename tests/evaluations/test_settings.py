@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from deployments.evaluations import doors, evaluation, params, shipped_profiles
-from tasks.evaluations.settings import ENGINES, OwnPack, Setting, compared, differing, settings
+from tasks.evaluations.settings import ENGINES, SELECTING, OwnPack, Setting, compared, differing, settings
+from tasks.packs.shape import content_hash
 
 FROM_PAPERS = [name for name in doors() if settings(name)]
 PROFILES = [
@@ -15,7 +19,7 @@ PROFILES = [
 
 FACTS = {
     "culturall": {"reasoning", "web search", "what a judge is given"},
-    "cure": {"form of answers", "what a judge is given"},
+    "cure": {"form of answers", "what a judge is given", "coherence"},
     "explication": set(),
     "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
 }
@@ -69,9 +73,17 @@ def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str)
 def full_pack(rows: tuple[Setting, ...]) -> OwnPack:
     """Return a pack with as many rows as the paper has, and every text."""
     files = {row.pack: row.rows or 1 for row in rows if row.pack and "." not in row.pack}
-    texts = {row.pack.partition(".")[2]: "text" for row in rows if row.pack.startswith("prompts.")}
+    texts = {row.pack.partition(".")[2]: FORM for row in rows if row.pack.startswith("prompts.")}
     own = {file: [{"n": n} for n in range(many)] for file, many in files.items()}
-    return OwnPack("own", {**own, "prompts": [texts], "replaces": [{"files": list(files)}]})
+    return OwnPack("own", {**own, "prompts": [texts], "replaces": [replaces(own)]})
+
+
+FORM = "Respond YES only if it is."
+
+
+def replaces(own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of replaces.toml that ``pack from`` writes."""
+    return {"files": list(own), "made": {file: content_hash(rows) for file, rows in own.items()}}
 
 
 KNOB = Setting(setting="so often", section="1", field="repetitions", value=1, metrics=("alignment",))
@@ -81,7 +93,7 @@ CONTENT = Setting(setting="items", section="2", pack="item", rows=2, ours="ours"
 def test_differing_settings_concern_their_own_metrics() -> None:
     knobs = params("worldwise")(models=["m"], repetitions=2)
     table = compared([KNOB, CONTENT], knobs)
-    found = [(row.ours, row.paper, row.is_equal) for row in table]
+    found = [(row.ours, row.paper, row.is_equal) for row in table[:2]]
     assert found == [("2", "1", False), ("ours", "theirs", False)]
     assert [row.setting for row in differing(table, "alignment")] == ["so often", "items"]
     assert [row.setting for row in differing(table, "tvd")] == ["items"]
@@ -100,8 +112,9 @@ def test_differing_settings_concern_their_own_metrics() -> None:
     ],
 )
 def test_content_of_a_pack_is_compared_by_rows(n: int, alone: bool, ours: str, is_equal: bool) -> None:
-    rows = {"item": [{}] * n, "replaces": [{"files": ["item"]}] if alone else []}
-    (row,) = compared([CONTENT], params("worldwise")(models=["m"]), [OwnPack("own", rows)])
+    content = {"item": [{}] * n}
+    rows = content | {"replaces": [replaces(content) if alone else replaces(content) | {"files": []}]}
+    (row, *_) = compared([CONTENT], params("worldwise")(models=["m"]), [OwnPack("own", rows)])
     assert (row.ours, row.is_equal) == (ours, is_equal)
 
 
@@ -117,7 +130,7 @@ def test_content_of_a_pack_is_compared_by_rows(n: int, alone: bool, ours: str, i
 )
 def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_equal: bool) -> None:
     (row,) = (row for row in settings("cure") if row.field == "judges")
-    (own,) = compared([row], params("cure")(models=["m"], judges=[judge]))
+    (own, *_) = compared([row], params("cure")(models=["m"], judges=[judge]))
     assert own.is_equal == is_equal
 
 
@@ -145,3 +158,66 @@ def test_settings_have_the_facts_of_the_papers() -> None:
     knobs = params("explication")(models=["m"], simulator="gpt-4o", judges=["GPT4o", "other"])
     table = {row.setting: row.is_equal for row in compared(settings("explication"), knobs)}
     assert (table["simulator"], table["judges"], table["models"]) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "setting"),
+    [
+        (("worldwise", {"limit": 6}), "items at most"),
+        (("fmlama", {"limit": 132}), "items at most"),
+        (("fmlama", {"dish_set": "fmlama-all"}), "dish set"),
+        (("worldwise", {"scenarios_file": "own.csv"}), "scenarios file"),
+        (("explication", {"personas_file": "own.jsonl"}), "personas file"),
+    ],
+)
+def test_a_part_of_the_items_is_never_the_papers(chosen: tuple[str, dict[str, Any]], setting: str) -> None:
+    name, options = chosen
+    before, after = (
+        {row.setting: row.is_equal for row in compared(settings(name), params(name)(models=["m"], **more))}
+        for more in ({}, options)
+    )
+    assert (before[setting], after[setting]) == (True, False)
+
+
+@pytest.mark.parametrize("name", FROM_PAPERS)
+def test_every_option_that_chooses_items_has_a_row(name: str) -> None:
+    fields = {field for field in params(name).model_fields if field in SELECTING or field.endswith("_file")}
+    listed = {row.field for row in settings(name)}
+    table = {row.setting for row in compared(settings(name), params(name)(models=["m"]))}
+    others = {field.replace("_", " ").replace("limit", "items at most") for field in fields - listed}
+    assert others <= table
+
+
+def test_a_pack_that_was_edited_or_typed_in_is_not_the_papers() -> None:
+    knobs = params("worldwise")(models=["m"])
+    made = {"item": [{"text": "one"}, {"text": "two"}]}
+    edited = {"item": [{"text": "one"}, {"text": "three"}]}
+    for rows, stamps, why in (
+        (made, replaces(made), ""),
+        (edited, replaces(made), ", edited"),
+        (made, {"files": ["item"]}, ", not made by pack from"),
+    ):
+        (row, *_) = compared([CONTENT], knobs, [OwnPack("own", {**rows, "replaces": [stamps]})])[:1]
+        assert (row.ours, row.is_equal) == (f"2 of pack own{why}", not why)
+    text = Setting(setting="t", section="1", pack="prompts.persona", ours="ours", paper="theirs")
+    stamp = {"files": ["item"], "made": {"prompts.persona": content_hash([{"persona": "Be kind."}])}}
+    for words, is_equal in (("Be kind.", True), ("Be good.", False)):
+        pack = OwnPack("own", {"prompts": [{"persona": words}], "replaces": [stamp]})
+        assert compared([text], knobs, [pack])[0].is_equal is is_equal
+
+
+def test_further_content_of_a_pack_and_rubrics_without_a_form_are_listed() -> None:
+    knobs = params("worldwise")(models=["m"])
+    rubric = Setting(setting="r", section="1", pack="prompts.x_rules", ours="o", paper="p", is_rubric=True)
+    for texts, is_equal in (
+        ({"x_rules": "Judge it."}, False),
+        ({"x_rules": FORM}, True),
+        ({"x_rules": "Judge it.", "x_question": FORM}, True),
+        ({"x_rules": "Judge it.", "judge_form": "End with 1 or 0."}, True),
+    ):
+        table = compared([rubric], knobs, [OwnPack("own", {"prompts": [texts]})])
+        assert (table[0].is_equal, "form" in table[0].ours) == (is_equal, not is_equal)
+    table = compared([rubric], knobs, [OwnPack("own", {"item": [{}], "prompts": [{"other": "x"}]})])
+    assert [(row.ours, row.is_equal) for row in table if row.setting == "further content"] == [
+        ("of pack own: item, prompts.other", False)
+    ]

@@ -15,7 +15,8 @@ from tasks.evaluations.culturall.study import RUBRIC as CORRECT
 from tasks.evaluations.explication.read import keys_of
 from tasks.evaluations.explication.study import FOLDER
 from tasks.evaluations.fmlama.judge import MES_RUBRIC
-from tasks.judging.rubric import DATA_NOTE, JudgeStyle, Rubric, judge_prompt, load_rubric, states_form
+from tasks.judging.forms import states_form
+from tasks.judging.rubric import DATA_NOTE, JudgeStyle, Rubric, judge_prompt, load_rubric
 from tasks.judging.verdicts import read_opinions
 from tasks.loop.prompts import Completion
 

@@ -46,7 +46,8 @@ def test_every_judge_gets_every_call_and_missing_verdicts_are_unscored(panel: Pa
     opinions = panel.read(calls, replies)
     assert opinions["j"]["real", "a"].score == 1.0
     assert opinions["k"]["real", "a"].verdict.unscored_reason == UNANSWERED
-    assert score_of(opinions, ("real", "a")) == (1.0, "")  # the judge that failed does not count
+    assert score_of(opinions, ("real", "a")) == (None, UNANSWERED)  # not the mean of the other judge
+    assert score_of({"j": opinions["j"]}, ("real", "a")) == (1.0, "")
     assert score_of(opinions, ("empty", "a")) == (None, UNANSWERED)
     frames = panel.verdicts(
         calls, opinions, lambda own, key: VerdictSubject(panel.rubric_id, "a", f"A, {key}.", "g", own.source)

@@ -20,7 +20,7 @@ from tasks.evaluations.settings import OwnPack, compared, differing, settings
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
 from tasks.packs.files import read_csv
-from tasks.packs.shape import Wording
+from tasks.packs.shape import Wording, content_hash
 from tasks.papers.culturall.importer import IMPORTER
 from tasks.papers.importing import pack_from
 from tests.evaluations.culturall.conftest import ROWS
@@ -40,7 +40,8 @@ def items(tmp_path: Path) -> list[dict[str, Any]]:
     (tmp_path / "annotated_items.csv").write_text(ITEMS)
     pack = pack_from(IMPORTER, tmp_path, {})
     assert "1 rows of annotated_items.csv: unknown_topic" in pack.left_out
-    assert tomllib.loads(pack.files["culturall/replaces.toml"]) == {"files": ["item"]}
+    replaces = tomllib.loads(pack.files["culturall/replaces.toml"])
+    assert (replaces["files"], list(replaces["made"])) == (["item"], ["item"])
     placed, faults = read_csv(pack.files["culturall/item.csv"].encode(), "culturall/item.csv", PACK.files[0])
     assert faults == []
     assert len(list(csv.DictReader(io.StringIO(pack.files["culturall/item.csv"])))) == 3
@@ -101,7 +102,7 @@ def test_prompts_and_rubric_of_a_pack_are_sent() -> None:
     assert system.endswith("Only 1 or 0.")
     assert '<data>"24"</data>' in question
     assert call.prompt.schema is None
-    for text, score in (("1", 1.0), ("0", 0.0), ("no", None)):
+    for text, score in (("1", 1.0), ("0", 0.0), ("maybe", None)):
         opinions = own.panel.read([call], lambda _, t=text: {call.prompt.id: Completion(t, "stop", 1, 1)})  # type: ignore[misc]
         assert opinions["j"][call.key].score == score
     assert own.config_hash() != study([], None, "j", judge_style="reasoned").config_hash()
@@ -129,7 +130,9 @@ def test_profile_paper_has_the_settings_of_the_paper() -> None:
     }  # fmt: skip
     (n,) = {row.rows for row in settings("culturall") if row.pack == "item"}
     assert n == 2610
-    pack = OwnPack("own", {"prompts": [FIGURES], "item": [{}] * n, "replaces": [{"files": ["item"]}]})
+    items = [{"n": place} for place in range(n)]
+    made = {"files": ["item"], "made": {"item": content_hash(items)}}
+    pack = OwnPack("own", {"prompts": [FIGURES], "item": items, "replaces": [made]})
     with_pack = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]), [pack])
     assert {row.setting for row in differing(with_pack, "accuracy")} == {
         "reasoning", "web search", "what a judge is given"

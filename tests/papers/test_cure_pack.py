@@ -17,6 +17,7 @@ from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.study import build_study
 from tasks.evaluations.settings import OwnPack, compared, differing, settings
 from tasks.packs.files import read_csv
+from tasks.packs.shape import content_hash
 from tasks.papers.cure.importer import IMPORTER
 from tasks.papers.importing import Pack, pack_from
 
@@ -67,7 +68,8 @@ def test_a_clone_gives_the_items_of_every_benchmark(tmp_path: Path) -> None:
     ]  # fmt: skip
     # Nothing says what the symbols of an adhering query mean
     assert [row["judged"] for row in rows(pack)] == ["", "", "no", "", "", ""]
-    assert tomllib.loads(pack.files["cure/replaces.toml"]) == {"files": ["item"]}
+    replaces = tomllib.loads(pack.files["cure/replaces.toml"])
+    assert (replaces["files"], list(replaces["made"])) == (["item"], ["item"])
     assert "normad: 1 items without a country of the warehouse" in pack.left_out
     assert any(line.startswith("prompts and rubrics: no file has them") for line in pack.left_out)
 
@@ -135,11 +137,16 @@ def test_profile_paper_has_the_settings_of_the_paper() -> None:
 
 
 def test_content_of_a_pack_counts_as_the_papers_setting() -> None:
-    texts = {row.pack.partition(".")[2]: "…" for row in settings("cure") if row.pack.startswith("prompts.")}
-    pack = OwnPack("own", {"prompts": [texts], "item": [{}], "replaces": [{"files": ["item"]}]})
+    texts = {
+        row.pack.partition(".")[2]: "Respond YES or NO."
+        for row in settings("cure")
+        if row.pack.startswith("prompts.")
+    }
+    made = {"files": ["item"], "made": {"item": content_hash([{}])}}
+    pack = OwnPack("own", {"prompts": [texts], "item": [{}], "replaces": [made]})
     with_pack = compared(settings("cure"), paper(), [pack])
     differ = {row.setting for row in with_pack if not row.is_equal}
-    assert differ == {"models", "form of answers", "judges", "what a judge is given"}
+    assert differ == {"models", "form of answers", "judges", "what a judge is given", "coherence"}
     assert {row.setting for row in differing(with_pack, "exact_match")} == {"form of answers"}
 
 

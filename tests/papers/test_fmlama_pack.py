@@ -18,6 +18,7 @@ from tasks.evaluations.fmlama.study import build_study
 from tasks.evaluations.settings import OwnPack, compared, settings
 from tasks.packs.files import read_csv
 from tasks.packs.published import BenchmarkError
+from tasks.packs.shape import content_hash
 from tasks.papers.fmlama.importer import IMPORTER
 from tasks.papers.fmlama.raw import dishes_of_csv, ingredients
 from tasks.papers.importing import Pack, pack_from
@@ -200,7 +201,7 @@ def test_broken_files_leave_the_rest_of_the_pack(tmp_path: Path) -> None:
     assert "Dishes.csv, line 1: the header lacks the columns hasparts, lang, name, origin, url" in left_out
     assert "ru_templates.jsonl: 1 lines left out, the first: line 1: not JSON" in left_out
     assert "get_mAP_table.py" in left_out
-    assert tomllib.loads(pack.files["fmlama/replaces.toml"]) == {"files": ["dish"]}
+    assert tomllib.loads(pack.files["fmlama/replaces.toml"])["files"] == ["dish"]
     with pytest.raises(BenchmarkError, match="cannot be read"):
         dishes_of_csv(tmp_path / "none.csv")
     (tmp_path / "long.csv").write_text("url,origin,name,lang,hasParts\nQ1,Italy," + "x" * 200_000)
@@ -234,8 +235,9 @@ def test_profiles_have_the_settings_of_the_program_and_of_the_text(profile: str,
 
 def test_content_of_a_pack_counts_as_the_papers_setting() -> None:
     content = {"template": [{}] * 60, "dish": [{}] * 1549, "origin_group": [{}] * 14}
-    content["prompts"] = [{"mes_rules": "…"}]
-    own = OwnPack("own", content | {"replaces": [{"files": ["template", "dish", "origin_group"]}]})
+    made = {file: content_hash(rows) for file, rows in content.items()}
+    content["prompts"] = [{"mes_rules": "Return a Python dictionary."}]
+    own = OwnPack("own", content | {"replaces": [{"files": list(made), "made": made}]})
     before, after = (
         {row.setting for row in compared(settings("fmlama"), paper("paper"), packs) if not row.is_equal}
         for packs in ([], [own])

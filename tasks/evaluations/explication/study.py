@@ -26,8 +26,9 @@ from tasks.evaluations.explication.measures import Dishes
 from tasks.evaluations.explication.params import CONDITIONS, SCORES_VERSION, ExplicationParams
 from tasks.evaluations.explication.texts import BEGIN, LEAVE
 from tasks.identity import digest
+from tasks.judging.forms import states_form
 from tasks.judging.panel import Judges, judges_by_name
-from tasks.judging.rubric import JudgeStyle, Rubric, as_data, load_rubric, states_form
+from tasks.judging.rubric import JudgeStyle, Rubric, as_data, load_rubric
 from tasks.loop.dialogue import Dialogue, Dialogues, Voice
 from tasks.loop.requests import Engine
 from tasks.loop.spread import fewest

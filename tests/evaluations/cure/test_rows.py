@@ -62,7 +62,7 @@ def rows_of(
     study: CureStudy, completions: Mapping[Key, Completion], judging: Judging, candidate: str = "other/Model"
 ) -> list[Metric]:
     alone = {"m": scored(study, completions, judging)}
-    return model_rows(study, alone, alone, {"m": candidate})["m"]
+    return model_rows(study, alone, {"m": candidate})["m"]
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_hand_calculation_gives_refused_nulls_of_each_judge(make_study: MakeStud
 
     votes = replies(study, calls, opinions_of(study, calls, judging))
     alone = {"m": score_model(study, readings, votes)}
-    rows = model_rows(study, alone, alone, {"m": "x"})["m"]
+    rows = model_rows(study, alone, {"m": "x"})["m"]
     check(rows)
     shares = {
         where: one(rows, "judge_generic_refused", where)
@@ -160,7 +160,7 @@ def test_hand_calculation_gives_refused_nulls_of_each_judge(make_study: MakeStud
     assert one(rows, "judge_shuffled_refused", "normad").value == 1.0
     warning = one(rows, "self_preference_warning")
     assert (warning.value, warning.n_scored, warning.n_unscored) == (0.0, 2, 0)
-    of_kin = model_rows(study, alone, alone, {"m": "Qwen/Qwen2.5-7B-Instruct"})["m"]
+    of_kin = model_rows(study, alone, {"m": "Qwen/Qwen2.5-7B-Instruct"})["m"]
     assert one(of_kin, "self_preference_warning").value == 1.0
 
 

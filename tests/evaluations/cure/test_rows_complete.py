@@ -34,7 +34,7 @@ COUNTED = {"unscored_answers"}
 
 def rows_of(study: CureStudy, completions: Any, judging: Judging = real_only) -> list[Metric]:
     alone = {"m": scored(study, completions, judging)}
-    rows = model_rows(study, alone, alone, {"m": "x"})["m"]
+    rows = model_rows(study, alone, {"m": "x"})["m"]
     check(rows)
     return rows
 
@@ -139,4 +139,4 @@ def test_order_of_items_answers_and_votes_changes_no_row(make_study: MakeStudy) 
     votes = judged_by(again, readings, noisy)
     mixed.shuffle(votes)
     alone = {"m": score_model(again, readings, votes)}
-    assert model_rows(again, alone, alone, {"m": "x"})["m"] == first
+    assert model_rows(again, alone, {"m": "x"})["m"] == first

@@ -65,7 +65,7 @@ def test_lost_explanations_score_zero_and_unreadable_verdicts_are_unscored(make_
     completions = right_answers(study)
     completions["normad", "thick", "normad-f0-in"] = Completion('{"label": "yes", "ex', "length", 1, 1)
 
-    answers = scored(study, completions, lambda call: "YES" if call.item.country == "JP" else 0.9)
+    answers = scored(study, completions, lambda call: "YES or NO" if call.item.country == "JP" else 0.9)
     real = answers.judged["normad", "real"]
     assert (real.scores[0], real.reasons[0], real.lost[0]) == (0.0, "", CUT_OFF)
     assert "no complete JSON object" in real.reasons[1]
@@ -127,7 +127,7 @@ def test_nulls_on_three_norms_have_no_interval(make_study: MakeStudy) -> None:
     alone = {"m": scored(study, right_answers(study), marks)}
     nulls = alone["m"].judged["normad", "empty"]
     assert len(set(nulls.questions)) == 3
-    rows = model_rows(study, alone, alone, {"m": "other/Model"})["m"]
+    rows = model_rows(study, alone, {"m": "other/Model"})["m"]
     assert one(rows, "coverage", "normad").ci_low is not None
     for name in ("normad:empty", "normad:generic"):
         null = one(rows, "coverage", name)
