@@ -42,7 +42,8 @@ def simulated(words: tuple[float, float], bias: float, rng: np.random.Generator)
 
     def judged(right: NDArray[np.bool_], of: Floats) -> Floats:
         values = 0.1 + 0.8 * right + bias * (of - np.log(25)) + rng.normal(0, 0.1, shape)
-        return np.clip(values, 0, 1)
+        bounded: Floats = np.clip(values, 0, 1)
+        return bounded
 
     return Scored(judged(good, lengths), lengths, judged(np.zeros(shape, bool), null_lengths), null_lengths)
 
@@ -74,7 +75,7 @@ ADJUSTMENTS: Mapping[str, Callable[[Scored], Floats]] = {
 
 
 class Result(NamedTuple):
-    """What an adjustment does.
+    """Effect of an adjustment.
 
     Attributes:
         in_order: share of runs with all models in their order.

@@ -11,7 +11,7 @@ _STATES_FORM = re.compile(
     r"|\bvalid json|\bjson (?:object|output|format)|python dict|(?:end|finish) with|\bscore\W{0,4}:",
     re.IGNORECASE,
 )
-"""What rules say if they state the form of an answer: "Respond YES only if", "Output Format"."""
+"""Pattern of rules that state the form of an answer: "Respond YES only if", "Output Format"."""
 
 
 def states_form(*texts: str) -> bool:

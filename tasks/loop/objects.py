@@ -41,6 +41,9 @@ _QUOTED_KEY = (
     r"|[“”„‟＂«][^\n“”\"＂«»]{1,80}+[“”\"＂»]"
     rf"|[{_SINGLE}][^\n\"]{{1,80}}?[{_SINGLE}]){_BLANK}[:：]"
 )
+_CUT_KEY = (
+    rf"(?:[{_DOUBLE}{_SINGLE}](?:[^\n{_DOUBLE}\\]|\\.){{0,80}}+[{_DOUBLE}]?|[\w $-]{{0,40}}+){_BLANK}\Z"
+)
 _BARE_KEY = rf"[\w$-]{{1,40}}+{_BLANK}[:：]"
 _FOLLOWS_KEY = re.compile(rf"{_BLANK}[:：]")
 _FOLLOWS_ELEMENT = re.compile(
@@ -60,11 +63,12 @@ _STRICT = json.JSONDecoder(strict=False, object_pairs_hook=tuple)
 
 
 def _follows_value(key: str) -> re.Pattern[str]:
-    """Return what follows a string in an object: its end, or a comma or new line before the next key."""
+    """Return what follows a string in an object: its end, or a comma or new line before the next key, which
+    may be cut off.
+    """
     end = rf"[{_OBJECT_END}](?!{_BLANK}[\"“”])"
-    return re.compile(
-        rf"{_BLANK}(?:{end}|[,，]{_BLANK}{_NOTE}(?:[{_OBJECT_END}]|{key}))|[^\S\n]*+\n{_BLANK}{key}"
-    )
+    following = rf"(?:[{_OBJECT_END}]|{key}|{_CUT_KEY})"
+    return re.compile(rf"{_BLANK}(?:{end}|[,，]{_BLANK}{_NOTE}{following})|[^\S\n]*+\n{_BLANK}{key}")
 
 
 _FOLLOWS_VALUE = {True: _follows_value(_QUOTED_KEY), False: _follows_value(rf"(?:{_QUOTED_KEY}|{_BARE_KEY})")}
@@ -147,11 +151,11 @@ def _whole(value: str) -> str:
 
 
 class _BrokenObjectError(Exception):
-    """What begins here is no object."""
+    """Raised where no object begins."""
 
 
 class _UnfinishedObjectError(Exception):
-    """The text ends within the object."""
+    """Raised if the text ends within the object."""
 
     def __init__(self, pairs: Pairs = ()) -> None:
         super().__init__()
@@ -159,7 +163,7 @@ class _UnfinishedObjectError(Exception):
 
 
 class _TooMuchError(Exception):
-    """The budget is used up."""
+    """Raised when the budget is used up."""
 
 
 class _Reader:

@@ -72,7 +72,10 @@ FORMS: list[tuple[str, str, str | None]] = [
     ("**Label:** Yes\n\n**Explanation:** ok", "yes", "ok"),
     ("### Label\nyes\n\n### Explanation\nok", "yes", "ok"),
     ('{"label": "yes", "explanation": "It is ok, sin', "yes", None),  # what is complete counts
+    ('{"label": "yes", "ex', "yes", None),
+    ('{"label": "yes",', "yes", None),
     ('{"label": "yes', LOST, None),
+    ('{"label": "yes"', LOST, None),
     ('{"label": "no", "explanation": "x"}, {"label": "maybe", "explanation": "ok"}', LOST, "ok"),
     ('{"label": "yes or no", "explanation": "ok"}', LOST, "ok"),
     ('{"label": "yes, no", "explanation": "ok"}', LOST, "ok"),
