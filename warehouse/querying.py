@@ -1,42 +1,19 @@
-"""Runs a query, which somebody else may have written, within limits, and returns its result as a frame.
+"""Runs a query, and returns its result as a frame or as Python values.
 
-A query is one SELECT in any of its forms. It may call only the table functions on a list, because others can
-write (logs, profiles, checkpoints), read other files than parts, or run SQL that is hidden in a text. Types
-that polars lacks become text by DuckDB's own cast.
+Types that polars lacks become text by DuckDB's own cast. `warehouse.guard` says which queries may run.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
 
-from warehouse.literals import Params, execute, literal
-from warehouse.storage import WarehouseError
-
-TABLE_FUNCTIONS = frozenset(
-    {
-        "duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_keywords", "duckdb_tables",
-        "duckdb_types", "duckdb_views", "generate_series", "json_each", "json_tree", "pragma_show",
-        "pragma_table_info", "pragma_version", "range", "repeat", "summary", "unnest",
-    }
-)  # fmt: skip
-"""Table functions that a query may call: the catalogue, series, and values of the query itself."""
-
-# Functions that DuckDB lists as having side effects, but which change nothing outside the query.
-_HARMLESS = frozenset(
-    {"gen_random_uuid", "random", "setseed", "uuid", "uuidv4", "uuidv7", "get_current_timestamp", "error"}
-)
-_FUNCTIONS = """
-SELECT DISTINCT lower(function_name), function_type LIKE 'table%' FROM duckdb_functions()
-WHERE function_type IN ('table', 'table_macro') OR (function_type = 'scalar' AND has_side_effects)
-"""
+from warehouse.literals import Params, execute
 
 _POLARS_TYPES = frozenset(
     {
@@ -57,27 +34,6 @@ _PLAIN = _POLARS_TYPES | _TIMES - {"timestamp with time zone"}
 """Types whose Python values from DuckDB equal those from polars."""
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 """First and last time that Python can represent; DuckDB also has infinity."""
-
-
-def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raise WarehouseError unless `sql` is one SELECT that calls only functions on the list."""
-    # A PIVOT is a query too: DuckDB makes a statement without text before it, which creates a type.
-    statements = [statement for statement in connection.extract_statements(sql) if statement.query]
-    for statement in statements:
-        if statement.type != duckdb.StatementType.SELECT:
-            raise WarehouseError(
-                f"{statement.type.name} is not allowed: the warehouse runs only queries "
-                f"(SELECT, FROM, SUMMARIZE …). `culturemeter sql … --out FILE` writes a result."
-            )
-    if len(statements) > 1:
-        raise WarehouseError(
-            f"one query at a time: these are {len(statements)}, and there is only one result"
-        )
-    if refused := sorted(_forbidden_calls(connection, sql)):
-        raise WarehouseError(
-            f"{refused[0]}() is not allowed in a query. Allowed table functions: "
-            f"{', '.join(sorted(TABLE_FUNCTIONS))}."
-        )
 
 
 class Rows(NamedTuple):
@@ -184,48 +140,8 @@ def _is_in_polars(column_type: Any) -> bool:
 
 def _bare(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     """Return the query without a final semicolon and comments."""
-    statements = connection.extract_statements(sql)
-    texts = [statement.query for statement in statements if statement.query] or [sql]
+    texts = [statement.query for statement in connection.extract_statements(sql)]
     return re.sub(r";?(\s|--[^\n]*(\n|$)|/\*([^*]|\*(?!/))*\*/)*$", "", texts[-1])
-
-
-@cache
-def _refused() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of the table functions and of the functions with effects that a query may not call."""
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        functions = connection.execute(_FUNCTIONS).fetchall()
-    tables = frozenset(name for name, is_table in functions if is_table)
-    return tables - TABLE_FUNCTIONS, frozenset(n for n, is_table in functions if not is_table) - _HARMLESS
-
-
-def _forbidden_calls(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
-    """Yield the names of the functions that a query calls and may not call."""
-    text = literal(sql) or literal(sql.replace("\0", " "))
-    row = connection.execute(f"SELECT json_serialize_sql({text})").fetchone()
-    tree = json.loads(row[0]) if row else {"error": True}
-    if not tree["error"]:
-        for is_table, name in _functions(tree["statements"]):
-            if name not in TABLE_FUNCTIONS if is_table else name in _refused()[1]:
-                yield name
-        return
-    tables, effects = _refused()
-    # DuckDB has no parse tree of a PIVOT. So a name before a parenthesis counts as a call, even in a text.
-    for name in tables | effects:
-        if re.search(
-            rf'\b{re.escape(name)}\b"?(?:\s|/\*.*?\*/|--[^\n]*\n)*\(', sql, re.IGNORECASE | re.DOTALL
-        ):
-            yield name
-
-
-def _functions(node: Any) -> Iterator[tuple[bool, str]]:
-    """Yield (whether it is a table function, name) for every call in a parse tree."""
-    if isinstance(node, dict):
-        if node.get("type") == "TABLE_FUNCTION":
-            yield True, str(node["function"]["function_name"]).lower()
-        elif node.get("class") == "FUNCTION":
-            yield False, str(node["function_name"]).lower()
-    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _functions(child)
 
 
 def _has_python_times(column: pl.Series) -> bool:

@@ -11,7 +11,8 @@ import pytest
 from deployments.show.display import number
 from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, WarehouseError, part_path, register_parts, verified, write_part
-from warehouse.querying import TABLE_FUNCTIONS, Rows, to_frame, to_rows
+from warehouse.guard import TABLE_FUNCTIONS, check_query, functions
+from warehouse.querying import Rows, to_frame, to_rows
 
 # Some statements read files before their type is known; then the error is about the files.
 REFUSED = "is not allowed: the warehouse runs only queries|file system operations are disabled"
@@ -106,7 +107,22 @@ def test_a_reader_connection_writes_attaches_and_unlocks_nothing(
         "SHOW TABLES",
         "WITH c AS (FROM country) SELECT count(*) FROM c",
         "VALUES (1)",
-        "PIVOT country ON region USING count(*)",
+        "PIVOT country ON region IN ('Asia', 'Europe') USING count(*)",
+        "WITH c AS (FROM country) PIVOT c ON region IN ('Asia') USING count(*)",
+        "UNPIVOT (SELECT country, region, subregion FROM country) ON region, subregion",
+        "SHOW country",
+        "DESCRIBE SELECT 1",
+        "FROM information_schema.tables",
+        "FROM duckdb_tables",
+        "FROM culturemeter.main.country",
+        "SELECT least_rho(9), list_transform([1, 2], lambda x: x + 1), [x * 2 for x in [1]], {'a': 1}.a",
+        "SELECT row_number() OVER (ORDER BY name DESC NULLS LAST), lag(name) OVER () FROM country",
+        "SELECT CASE WHEN name LIKE 'a%' THEN 1 END, population BETWEEN 1 AND 2 FROM country",
+        "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 3) FROM t LIMIT 5",
+        "SELECT region FROM country GROUP BY ROLLUP (region) HAVING count(*) > 1 ORDER BY ALL",
+        "FROM country USING SAMPLE 10 ROWS",
+        "SELECT 1 UNION ALL BY NAME SELECT 2 AS b EXCEPT SELECT 3, 4",
+        "SELECT 1 IN (1, 2)",
         "SELECT count(*) FROM item_logprob -- a comment; with a semicolon",
         *(
             "FROM range(3)",
@@ -139,7 +155,8 @@ def test_two_queries_in_one_text_are_refused(warehouse: Warehouse) -> None:
 
 def test_progress_bars_are_off(warehouse: Warehouse) -> None:
     setting = "SELECT current_setting('enable_progress_bar')"
-    assert warehouse.query(setting).item() is False
+    with warehouse.read() as connection:
+        assert connection.execute(setting).fetchall() == [(False,)]
     with warehouse.write() as connection:
         assert connection.execute(setting).fetchall() == [(False,)]
 
@@ -162,7 +179,8 @@ def test_table_functions_outside_the_list_are_refused_in_every_position(warehous
             f"FROM {name}('x')",
             f'SELECT (SELECT count(*) FROM main."{name.upper()}"()) AS n',
             f"WITH w AS MATERIALIZED (FROM {name}()) FROM w",
-            f"PIVOT (FROM {name} /* here */ ()) ON range USING count(*)",
+            f"PIVOT (FROM {name} /* here */ ()) ON range IN (1) USING count(*)",
+            f"DESCRIBE FROM {name}()",
         ):
             with pytest.raises(WarehouseError, match=rf"{name}\(\) is not allowed"):
                 warehouse.query(query)
@@ -175,6 +193,72 @@ def test_table_functions_outside_the_list_are_refused_in_every_position(warehous
 def test_functions_with_effects_are_refused(warehouse: Warehouse, query: str) -> None:
     with pytest.raises(WarehouseError, match=r"\(\) is not allowed in a query"):
         warehouse.query(query)
+
+
+BLANKS = (" ", "\t", "\u200b", "\ufeff", "\u00a0", "--x\r", "--x\n", "/**/", "/* /* */ */")
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PIVOT (FROM enable_logging{blank}(storage='file')) ON a USING count(*)",
+        "FROM (PIVOT (FROM query_table{blank}('country')) ON a USING count(*))",
+        "WITH c AS (FROM duckdb_settings{blank}()) PIVOT c ON name USING count(*)",
+        "PIVOT country{blank}ON region USING count(*)",
+        "PIVOT (FROM enable_logging{blank}(storage='file')) ON a IN (1) USING count(*)",
+        "FROM enable_logging{blank}(storage='file')",
+    ],
+)
+def test_what_has_no_parse_tree_or_is_on_no_list_is_refused(
+    warehouse: Warehouse, query: str, blank: str
+) -> None:
+    with pytest.raises(WarehouseError, match=r"is not allowed|yntax"):
+        warehouse.query(query.format(blank=blank))
+
+
+def test_a_pivot_without_values_is_refused_with_the_form_that_works(warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"list its values: PIVOT t ON column IN"):
+        warehouse.query("PIVOT country ON region USING count(*)")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM duckdb_settings()", "FROM pg_catalog.pg_settings", "FROM pg_settings", "FROM duckdb_logs",
+        "FROM duckdb_databases", "FROM system.main.duckdb_databases", "FROM pragma_database_list",
+        "FROM memory.main.waiting", "FROM temp.main.country", "SHOW DATABASES", "SELECT getvariable('parts')",
+        "SELECT current_setting('allowed_directories')", "SELECT [1].list_transform(lambda x: x.write_log())",
+        "SELECT sum(nextval('s')) FILTER (true) OVER ()", "FROM range(nextval('s'))",
+        "SELECT 1 ORDER BY write_log('x')", "WITH duckdb_logs AS (SELECT 1) FROM duckdb_logs",
+        "SELECT json_serialize_plan('FROM enable_logging()')", "FROM '{parts}/item_logprob/_empty.parquet'",
+        "SELECT 1\0", "PRAGMA show_tables", "CALL duckdb_settings()", "EXPLAIN SELECT 1",
+    ],
+)  # fmt: skip
+def test_settings_variables_other_databases_and_files_are_refused(warehouse: Warehouse, query: str) -> None:
+    with pytest.raises(WarehouseError, match=r"is not allowed|zero character"):
+        warehouse.query(query.format(parts=warehouse.home / "parts"))
+
+
+@pytest.mark.parametrize("depth", [900, 5000])
+def test_deep_nesting_is_refused_in_one_line(warehouse: Warehouse, depth: int) -> None:
+    with pytest.raises(WarehouseError) as refusal:
+        warehouse.query(f"SELECT {'abs(' * depth}1{')' * depth}")
+    assert len(str(refusal.value)) < 300
+
+
+def test_every_function_is_on_the_list_or_refused(warehouse: Warehouse) -> None:
+    with duckdb.connect(":memory:") as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT lower(function_name), bool_or(has_side_effects) FROM duckdb_functions() "
+            "WHERE function_type IN ('scalar', 'aggregate', 'macro') GROUP BY ALL"
+        ).fetchall()
+        effects = {name for name, has_effects in rows if has_effects and name in functions()}
+        assert effects <= {"random", "setseed", "gen_random_uuid", "uuid", "uuidv4", "uuidv7", "error"}
+        for name in {name for name, _ in rows if name.isidentifier()} - functions():
+            for query in (f'SELECT "{name.upper()}"()', f"SELECT 1 WHERE 1 = {name}(1)"):
+                with pytest.raises((WarehouseError, duckdb.ParserException)):
+                    check_query(connection, query)
 
 
 def test_all_types_of_duckdb_become_a_frame() -> None:
