@@ -8,12 +8,16 @@ printed on publishing, to be quoted where the site is cited.
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import gzip
 import json
 import lzma
+import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -132,25 +136,67 @@ def check(folder: Path) -> None:
 
 @contextmanager
 def _swapped_in(folder: Path) -> Iterator[Path]:
-    """Yield a new folder, which replaces `folder` when the block ends and is removed on an error."""
+    """Yield a new folder, which replaces `folder` when the block ends and is removed on an error.
+
+    It is locked, so that the next publication can tell it from one that a killed process left.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     new, old = (folder.with_name(f".{folder.name}.{uuid4().hex}.{end}") for end in ("new", "old"))
-    new.mkdir()
-    try:
-        yield new
-        check(folder)
-        if not folder.exists():
-            new.rename(folder)
-            return
-        folder.rename(old)
+    with ExitStack() as locks:
+        with _locked(folder.parent):
+            _tidy(folder)
+            new.mkdir()
+            locks.enter_context(_locked(new))
         try:
-            new.rename(folder)
-        except BaseException:
-            old.rename(folder)
-            raise
-        shutil.rmtree(old)
+            yield new
+            check(folder)
+            if not folder.exists():
+                new.rename(folder)
+            elif not _exchanged(new, folder):
+                folder.rename(old)
+                try:
+                    new.rename(folder)
+                except BaseException:
+                    old.rename(folder)
+                    raise
+                shutil.rmtree(old)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what killed publications left beside `folder`, and put back a site that one had moved away."""
+    own = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}\.(new|old)")
+    left = {path: found[1] for path in folder.parent.iterdir() if (found := own.fullmatch(path.name))}
+    for path in [path for path, end in left.items() if end == "new"]:
+        try:
+            with _locked(path, waits=False):
+                shutil.rmtree(path)
+        except BlockingIOError:
+            return  # another process publishes now: what else lies here may be its
+    for path in [path for path, end in left.items() if end == "old"]:
+        if folder.exists():
+            shutil.rmtree(path)
+        else:
+            path.rename(folder)
+
+
+@contextmanager
+def _locked(folder: Path, *, waits: bool = True) -> Iterator[None]:
+    """Hold a folder's lock, which a kill releases; BlockingIOError if it is held and not waited for."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        yield
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step, so that a kill leaves a whole site. False where Linux cannot."""
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2(2), which Python lacks
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
 
 
 def _drawn(
