@@ -86,7 +86,7 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: FinishedRun) -> tuple[St
     head = f"{run.evaluation}, {run.model}, configuration {run.config_hash}"
     advice = f"run it again, or export it with version {run.code_version} and the files of that time"
     try:
-        params = evaluation.params.stored({**run.params, "models": [run.model], "occasion": run.occasion})
+        params = evaluation.params(**{**run.params, "models": [run.model], "occasion": run.occasion})
         study, engines, _ = build(evaluation, params)
     except ValueError as error:
         raise WarehouseError(f"{head}: its requests cannot be rebuilt ({error}): {advice}") from error

@@ -16,13 +16,23 @@ import polars as pl
 
 from warehouse import interruption, needed
 from warehouse.archive import archive
+from warehouse.guard import check_query
 from warehouse.literals import execute, list_parts
-from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
+from warehouse.migrate import bind_views, bring_up_to_date, is_up_to_date, refuse_older, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part, has_empty_parts
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
-from warehouse.querying import Rows, check_query, to_frame, to_rows
+from warehouse.querying import Rows, to_frame, to_rows
 from warehouse.registrations import Position, fold
-from warehouse.storage import HOME, WarehouseError, private_folder, sign_of, usual_home, without_bar
+from warehouse.storage import (
+    HOME,
+    WarehouseError,
+    opened_homes,
+    private_folder,
+    refuse_moved,
+    sign_of,
+    usual_home,
+    without_bar,
+)
 from warehouse.store import Store, store_at
 from warehouse.verified import check_parts_of
 
@@ -74,9 +84,9 @@ class Warehouse:
     def open(cls, where: Path | Store | None = None) -> Warehouse:
         """Return the warehouse at `where` (`warehouse.store_at`), with schema, data and views made current.
 
-        Writes only if the file differs from the sources: the migrations, a reference CSV file, a view or the
-        place of the parts. Reads the file only if a file has changed since this process last read it, so
-        repeated calls are cheap. Raises WarehouseError if the file cannot be made current.
+        Writes only if the file differs from the sources: the migrations, a reference CSV file or a view.
+        Reads the file only if a file has changed since this process last read it, so repeated calls are
+        cheap. Raises WarehouseError if the file cannot be made current.
         """
         warehouse = cls(where)
         store, folder = warehouse.store, warehouse.store.folder
@@ -86,17 +96,20 @@ class Warehouse:
                 f"CULTUREMETER_HOME to a folder without one."
             )
         if _current.get(folder) != warehouse._signs():
+            refuse_moved(folder)
+            is_up_to_date = warehouse._is_up_to_date()
             private_folder(folder)
             if not warehouse._has_empty_parts():
                 create_empty_parts(folder)
             signs = warehouse._signs()  # taken first: the next call sees changes made during this one
-            if warehouse._is_up_to_date():
+            if is_up_to_date:
                 _current[folder] = signs
             else:
-                with warehouse.write(current_with=signs[1]) as connection:
+                with signals_as_raised(), warehouse._drafted(signs[1]) as connection:
                     # CREATE VIEW reads a file of each kind. The empty part always has the declared columns.
                     list_parts(connection, needed.empty_files(folder))
                     bring_up_to_date(connection, store.root)
+            opened_homes.add(folder)
         return warehouse
 
     @classmethod
@@ -116,6 +129,7 @@ class Warehouse:
         """
         store = store_at(usual_home() if where is None else where)
         if store.version() is None:
+            refuse_older(store.folder)
             raise WarehouseError(
                 f"there is no warehouse at {store.place}: set {HOME} to the folder of yours, or make one "
                 "here with `culturemeter ingest` or any run, such as `run spectral --profile smoke`"
@@ -134,16 +148,32 @@ class Warehouse:
             yield connection
 
     @contextmanager
-    def write(self, *, current_with: object = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a connection inside one transaction, published as a whole if the block ends without an error.
 
         Writers take turns across threads, processes and machines; a writer waits up to 10 minutes. An error,
         kill -9 or power cut leaves the published file as it was. Do no model work in the block: others wait.
-        current_with: signs of the sources that the block makes the file current with.
         Raises WarehouseError for a write inside a write, a lock that another process keeps or that was lost,
         an outside writer or a full disk.
         """
-        with signals_as_raised(), self.store.draft() as draft:
+        with signals_as_raised(), self._drafted() as connection:
+            if connection.execute(_HAS_UNITS).fetchone():
+                list_parts(connection, needed.empty_files(self.store.folder))
+                bind_views(connection, self.store.root)
+                connection.execute("RESET VARIABLE parts")
+            connection.begin()
+            yield connection
+            interruption.check()
+            connection.commit()
+
+    @contextmanager
+    def _drafted(self, current_with: object = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a connection to a private copy, published as a whole if the block ends without an error.
+
+        The block commits its own transactions. current_with: signs of the sources that it makes the file
+        current with. Raises like `write`.
+        """
+        with self.store.draft() as draft:
             try:
                 current = _current.get(self.store.folder)
                 if current_with is None and current is not None and current[0] == self.store.version():
@@ -153,10 +183,8 @@ class Warehouse:
                 try:
                     without_bar(connection)
                     position = self._fold(connection)
-                    connection.begin()
                     yield connection
                     interruption.check()
-                    connection.commit()
                     if position is not None:
                         archive(connection, self.store)
                     connection.execute("CHECKPOINT")
@@ -201,10 +229,9 @@ class Warehouse:
     ) -> pl.DataFrame:
         """Return the result of a query, with its values bound from `params` (`?` or `$name`).
 
-        sql: one SELECT in any of its forms, which calls only the table functions that
-        `warehouse.querying` allows. variables: values that views read by `getvariable`. Columns of types that
-        polars lacks (INTERVAL, UNION …) become text. Raises WarehouseError with DuckDB's own message, and
-        with advice if a part cannot be read.
+        sql: one SELECT in any of its forms, of the parts that `warehouse.guard` allows. variables: values
+        that views read by `getvariable`. Columns of types that polars lacks (INTERVAL, UNION …) become text.
+        Raises WarehouseError with DuckDB's own message, and with advice if a part cannot be read.
         """
         with self._reading(sql, variables) as connection:
             if self.store.has_all_parts:
@@ -271,10 +298,12 @@ class Warehouse:
         source.unlink()
 
     def _is_up_to_date(self) -> bool:
+        """Return whether the published file is; raises as `refuse_older` and `is_up_to_date`."""
         if self.store.version() is None:
+            refuse_older(self.store.folder)
             return False
         with self.read() as connection:
-            return is_up_to_date(connection, self.store.root)
+            return is_up_to_date(connection)
 
     def _has_empty_parts(self) -> bool:
         if self.store.version() is None:

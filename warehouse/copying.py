@@ -22,7 +22,7 @@ from warehouse.connection import Warehouse
 from warehouse.literals import list_parts
 from warehouse.local_store import LocalStore
 from warehouse.migrate import bring_up_to_date
-from warehouse.part_kinds import create_empty_parts, has_hash, is_as_written
+from warehouse.part_kinds import create_empty_parts, is_as_written
 from warehouse.published import reader
 from warehouse.registrations import fold
 from warehouse.storage import WarehouseError, private_folder
@@ -55,8 +55,8 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
         what (a table, or a kind of parts), n (rows or parts), n_target; the two numbers are equal.
 
     Raises:
-        WarehouseError: `target` has another warehouse or lies within `source`; a part of `source` is damaged
-            or has no hash in its name yet; `target` did not receive what was sent.
+        WarehouseError: `target` has another warehouse or lies within `source`; a part of `source` is damaged;
+            `target` did not receive what was sent.
     """
     _refuse_overlap(source.store, target)
     with _snapshot(source.store, target) as file:
@@ -88,11 +88,9 @@ def _snapshot(source: Store, target: Store) -> Iterator[Path]:
             with duckdb.connect(str(file)) as connection:
                 fold(source.log, connection)
         with duckdb.connect(str(file)) as connection:
-            connection.begin()
             for statement in _FORGET:
                 connection.execute(statement)
             _make_current(connection, target)
-            connection.commit()
             connection.execute("CHECKPOINT")
         yield file
 
@@ -105,13 +103,7 @@ def _make_current(connection: duckdb.DuckDBPyConnection, target: Store) -> None:
 def _parts(file: Path) -> list[tuple[str, str]]:
     """Return (kind, part) of every registered part."""
     with duckdb.connect(str(file), read_only=True) as connection:
-        parts = connection.execute(_PARTS).fetchall()
-    if unhashed := [part for _, part in parts if not has_hash(part)]:
-        raise WarehouseError(
-            f"{len(unhashed)} parts have no hash in their names yet, such as {unhashed[0]}: run "
-            f"`culturemeter check` on the source warehouse, which rewrites them."
-        )
-    return parts
+        return connection.execute(_PARTS).fetchall()
 
 
 def _copy_parts(source: Store, target: Store, parts: list[tuple[str, str]], report: Report) -> None:

@@ -18,6 +18,7 @@ from warehouse.storage import (
     FileSign,
     WarehouseError,
     publish,
+    refuse_moved,
     remove_abandoned,
     room_for,
     sign_of,
@@ -42,6 +43,7 @@ class LocalStore:
 
     @property
     def log(self) -> Registrations:
+        refuse_moved(self.home)
         return Registrations(self.home)
 
     @property
@@ -57,6 +59,7 @@ class LocalStore:
     @contextmanager
     def draft(self) -> Iterator["_Draft"]:
         """Yield a private copy; writers take turns across threads and processes, for up to 10 minutes."""
+        refuse_moved(self.home)
         with self._turn_to_write():
             remove_drafts(self.folder)
             draft = _Draft(self.path)
@@ -71,16 +74,19 @@ class LocalStore:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
+        refuse_moved(self.home)
         with FileLock(self.home / "locks" / f"{name}.lock"):
             yield
 
     def jobs(self, request_hash: str) -> FolderJobs:
+        refuse_moved(self.home)
         return FolderJobs(self.home / "batches" / request_hash)
 
     def job_requests(self) -> Sequence[str]:
         return sorted({note.parent.name for note in (self.home / "batches").glob("*/*.json")})
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
+        refuse_moved(self.home)
         with written_whole(part_path(self.home, kind, part), content.nbytes) as temporary:
             temporary.write_bytes(content)
 

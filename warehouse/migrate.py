@@ -1,10 +1,15 @@
 """Makes a database current: applies migrations once and in order, loads changed reference files, makes views.
 
+The database is a private draft, which is published once, when all is done (`Warehouse.open`). So each
+migration commits by itself: DuckDB refuses to alter a table that the same transaction has updated.
+
 The views of the part kinds come first, then those of views/. A migration drops a view that is no longer
 needed.
 """
 
 import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -12,19 +17,29 @@ import duckdb
 from warehouse.part_kinds import KINDS, kind_view, unit_rows_view
 from warehouse.recipes import restore_metrics
 from warehouse.reference import load_reference, reference_folder, reference_state
-from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now
+from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now, transaction
 
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
 _PARTS = "{parts}"  # in a view's text: the folder of parts
 _DOUBTS = "{doubts}"  # in a view's text: the rows of all views <evaluation>_doubt
+_BEFORE = "001_core.sql"
+"""Name of the first migration before version 0.2.0, whose files became one."""
+_TOO_OLD = (
+    "{file} is older than version 0.2.0, which cannot open it. To keep its answers, run `export` with the "
+    "code that made it (run.code_version); then set CULTUREMETER_HOME to a new folder."
+)
 
 
-def is_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> bool:
-    """Return whether `bring_up_to_date` would change nothing; raises as `apply_migrations` does."""
+def is_up_to_date(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether schema, reference data and views are this code's; raises as `apply_migrations` does.
+
+    A home that was moved counts as up to date: readers name the parts themselves (`list_parts`), and need not
+    write. Its views name the new place from the next write on (`bind_views`).
+    """
     if _pending(connection, _SCHEMA):
         return False
-    return (_views_state(root) | reference_state()).items() <= _state(connection).items()
+    return ({"views": _views_hash()} | reference_state()).items() <= _state(connection).items()
 
 
 def source_signs() -> object:
@@ -33,44 +48,72 @@ def source_signs() -> object:
 
 
 def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
-    """Make a database current, inside the caller's transaction. root: folder or address that has parts/.
+    """Make a private database current, outside any transaction. root: folder or address that has parts/.
 
     Raises WarehouseError naming the file with the fault.
     """
-    apply_migrations(connection)
-    stored, views = _state(connection), _views_state(root)
-    current = load_reference(connection, stored) | views
-    restore_metrics(connection)
-    if views["views"] != stored.get("views"):
-        _create_views(connection, f"{root}/parts", _views())
-    elif views["home"] != stored.get("home"):  # only these views name the folder of parts
-        _create_views(connection, f"{root}/parts", [view for view in _views() if _PARTS in view[1]])
-    changed = {name: value for name, value in current.items() if stored.get(name) != value}
-    for name, value in changed.items():
+    apply_migrations(connection, _SCHEMA)
+    with transaction(connection):
+        stored, views = _state(connection), _views_hash()
+        current = load_reference(connection, stored) | {"views": views}
+        restore_metrics(connection)
+        if views != stored.get("views"):
+            _create_views(connection, f"{root}/parts", _views())
+            current["home"] = root
+        _note(connection, {name: value for name, value in current.items() if stored.get(name) != value})
+    bind_views(connection, root)
+
+
+def bind_views(connection: duckdb.DuckDBPyConnection, root: str) -> None:
+    """Make the views name the parts of this home, for other programs, if the file comes from elsewhere."""
+    stored = _state(connection)
+    if stored.get("home") != root and stored.get("views") == _views_hash():
+        with transaction(connection):
+            _create_views(connection, f"{root}/parts", [view for view in _views() if _PARTS in view[1]])
+            _note(connection, {"home": root})
+
+
+def _note(connection: duckdb.DuckDBPyConnection, state: Mapping[str, str]) -> None:
+    for name, value in state.items():
         connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
 
 
-def apply_migrations(connection: duckdb.DuckDBPyConnection, folder: Path = _SCHEMA) -> None:
+def apply_migrations(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """Apply the files of `folder` (NNN_name.sql) that the table `migration` does not have, in order.
 
-    Raises WarehouseError if an applied file has changed or is gone, or if one fails.
+    Each is a transaction of its own. Raises WarehouseError if the database is older than the first file, if
+    an applied file has changed or is gone, or if one fails.
     """
     for file in _pending(connection, folder):
         try:
-            connection.execute(file.read_text(encoding="utf-8"))
+            with transaction(connection):
+                connection.execute(file.read_text(encoding="utf-8"))
+                row = [_version(file), file.name, _sha256(file), now()]
+                connection.execute("INSERT INTO migration VALUES (?, ?, ?, ?)", row)
         except duckdb.Error as error:
             raise WarehouseError(
-                f"migration {file} failed: {error}. The database is as before; correct the file."
+                f"migration {file} failed: {error}. The warehouse is as before; correct the file."
             ) from error
-        connection.execute(
-            "INSERT INTO migration VALUES (?, ?, ?, ?)", [_version(file), file.name, _sha256(file), now()]
-        )
+
+
+def refuse_older(folder: Path) -> None:
+    """Raise WarehouseError if a database in `folder` was made before version 0.2.0, whatever its name."""
+    for file in sorted(folder.glob("*.duckdb")):
+        with suppress(duckdb.Error), duckdb.connect(str(file), read_only=True) as connection:
+            if _is_too_old(_applied(connection)):
+                raise WarehouseError(_TOO_OLD.format(file=file))
+
+
+def _is_too_old(applied: Mapping[int, tuple[str, str]]) -> bool:
+    return any(name == _BEFORE for name, _ in applied.values())
 
 
 def _pending(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Path]:
     """Return the migration files still to apply, in order, after checking those already applied."""
     files = {_version(file): file for file in sorted(folder.glob("*.sql"))}
     applied = _applied(connection)
+    if _is_too_old(applied):
+        raise WarehouseError(_TOO_OLD.format(file="the warehouse"))
     for version, (name, sha256) in applied.items():
         if version not in files:
             raise WarehouseError(
@@ -111,9 +154,8 @@ def _create_views(connection: duckdb.DuckDBPyConnection, parts: str, views: list
             raise WarehouseError(f"view {source} cannot be created: {error}. Correct the file.") from error
 
 
-def _views_state(root: str) -> dict[str, str]:
-    everything = "\0".join(sql for _, sql in _views())
-    return {"home": root, "views": hashlib.sha256(everything.encode()).hexdigest()}
+def _views_hash() -> str:
+    return hashlib.sha256("\0".join(sql for _, sql in _views()).encode()).hexdigest()
 
 
 def _views() -> list[tuple[str, str]]:

@@ -8,12 +8,10 @@
     [columns]                      # name = { type, comment }, in file order, with these options:
     reason = { type = "VARCHAR", comment = "…", nullable = true }
     graded = { type = "DOUBLE", comment = "…", added = true }           # newer than some parts, so nullable
-    group_name = { type = "VARCHAR", comment = "…", formerly = "origin" }
     [computed]                     # optional: name = { sql, comment }: columns that only the view has
 
-Parts written earlier lack the columns that were added since and have old names for those that were renamed.
-They are read as if they had NULL in the former, and with the new names of the latter. Every part has the
-columns part, request_hash, run_id and model. A new kind is a new file.
+Parts written earlier lack the columns that were added since and are read as if these were NULL. Every part
+has the columns part, request_hash, run_id and model. A new kind is a new file.
 """
 
 from __future__ import annotations
@@ -47,9 +45,9 @@ _TYPES: Mapping[str, str] = {
 }
 """Types of a column, or of the elements of a list: declared name -> name in polars."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-"""Pattern of a part's name. With its suffixes it stays within the 255 bytes of a file name."""
-_HASHED = re.compile(r"-([0-9a-f]{32})$")
+_STEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+"""Pattern of a part's name before its hash. With its suffixes it stays within a file name's 255 bytes."""
+_PART = re.compile(rf"(?:{_STEM.pattern})-([0-9a-f]{{32}})")
 _SECTIONS = {"comment", "unit", "key", "moved", "provenance", "columns", "computed"}
 
 _VIEW = (_FOLDER / "view.sql").read_text(encoding="utf-8")
@@ -66,14 +64,13 @@ _COUNTS = (_FOLDER / "unit_rows.sql").read_text(encoding="utf-8")
 class PartColumn:
     """One column of a kind's parts; unless it is nullable it has no empty values.
 
-    sql_type: type as declared. formerly: old name.
+    sql_type: type as declared.
     """
 
     sql_type: str
     comment: str
     nullable: bool = False
     added: bool = False
-    formerly: str | None = None
 
     @property
     def type(self) -> pl.DataType:
@@ -107,9 +104,8 @@ class PartKind:
 
     @property
     def stored_columns(self) -> list[tuple[str, str]]:
-        """(name, declared type) of the columns of the part without rows, those with old names included."""
-        columns = [(name, column.sql_type) for name, column in self.declared.items()]
-        return columns + [(old, self.declared[new].sql_type) for old, new in self.renamed.items()]
+        """(name, declared type) of the columns of the part without rows."""
+        return [(name, column.sql_type) for name, column in self.declared.items()]
 
     @property
     def added(self) -> frozenset[str]:
@@ -120,11 +116,6 @@ class PartKind:
     def nullable(self) -> frozenset[str]:
         """Columns that may have empty values."""
         return self.added | {name for name, column in self.declared.items() if column.nullable}
-
-    @property
-    def renamed(self) -> dict[str, str]:
-        """Old name -> present name."""
-        return {column.formerly: name for name, column in self.declared.items() if column.formerly}
 
 
 def as_type(sql_type: str) -> pl.DataType:
@@ -141,17 +132,12 @@ def kind_view(kind: PartKind) -> str:
     own_columns = [name for name in kind.declared if name not in ("part", "request_hash", "run_id", "model")]
     columns = [f'p."{name}"' for name in ("run_id", "model", *own_columns)]
     columns += [f'{sql} AS "{name}"' for name, (sql, _) in kind.computed.items()]
-    present = [f'coalesce("{new}", "{old}") AS "{new}"' for old, new in kind.renamed.items()]
-    changes = f"REPLACE ({', '.join(['parse_filename(filename, true) AS part', *present])})"
-    if kind.renamed:
-        changes = f"EXCLUDE ({', '.join(kind.renamed)}) {changes}"
     view = _VIEW.format(
         kind=kind.name,
         unit=kind.unit,
         columns=", ".join([*columns, "p.request_hash", "p.part"]),
-        changes=changes,
         # Only for kinds whose columns changed, because it reads the footers of all files first.
-        united=", union_by_name = true" if kind.added or kind.renamed else "",
+        united=", union_by_name = true" if kind.added else "",
     )
     comments = {name: column.comment for name, column in kind.declared.items()}
     return view + _comments(kind.name, kind.comment, comments | {n: c for n, (_, c) in kind.computed.items()})
@@ -177,13 +163,13 @@ def part_path(home: Path, kind: str, name: str) -> Path:
 
 
 def is_part_name(name: str) -> bool:
-    """Return whether a part may have this name; other names never become part of a path."""
+    """Return whether a part may have this name, which ends in a hash; others never become part of a path."""
     return _PART.fullmatch(name) is not None
 
 
-def has_hash(name: str) -> bool:
-    """Return whether a part's name has the hash of its content; older code wrote parts without a hash."""
-    return _HASHED.search(name) is not None
+def is_part_stem(name: str) -> bool:
+    """Return whether a part's name may begin with this, before a hyphen and the hash of its content."""
+    return _STEM.fullmatch(name) is not None
 
 
 def is_as_written(name: str, content: bytes) -> bool:
@@ -198,7 +184,7 @@ def is_file_as_written(path: Path) -> bool:
 
 
 def _matches_hash(name: str, digest: str) -> bool:
-    expected = _HASHED.search(name)
+    expected = _PART.fullmatch(name)
     return expected is not None and digest[:32] == expected[1]
 
 
@@ -337,7 +323,7 @@ def _check(kind: PartKind, columns: set[str]) -> None:
             raise ValueError(f"unknown column {name!r}; known: {', '.join(sorted(columns))}")
     if kind.declared[kind.unit].sql_type != "VARCHAR":
         raise ValueError(f"its unit {kind.unit} is not a VARCHAR")
-    repeated = sorted({*kind.computed, *kind.renamed} & set(kind.declared))
+    repeated = sorted(set(kind.computed) & set(kind.declared))
     if repeated:
         raise ValueError(f"column {repeated[0]!r} is declared twice")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from warehouse import interruption
-from warehouse.part_kinds import PartKind, has_hash, is_as_written, is_part_name, part_kind
+from warehouse.part_kinds import PartKind, is_as_written, is_part_stem, part_kind
 from warehouse.storage import WarehouseError, execute_with, now
 from warehouse.store import Store, store_at
 
@@ -43,13 +43,13 @@ def write_part(location: Path | Store, kind: str, name: str, frame: pl.DataFrame
     overwrites another and each can be checked. Register the part afterwards: no view shows it before.
     Raises WarehouseError for a frame that does not fit the kind, or a full disk.
     """
-    if not is_part_name(name):
+    if not is_part_stem(name):
         raise WarehouseError(
             f"{name!r} is not a valid part name: use letters, digits, dots, hyphens and underscores."
         )
     declared = part_kind(kind)
     frame = frame.with_columns(pl.lit(name).alias("part"))
-    complete = _conform(frame, declared, declared.nullable, f"part {kind}/{name}")
+    complete = _conform(frame, declared, f"part {kind}/{name}")
     content = BytesIO()
     # Polars writes dictionary encoding wherever values repeat.
     complete.write_parquet(content, compression="zstd", row_group_size=_ROW_GROUP)
@@ -70,10 +70,9 @@ def read_part(
 ) -> pl.DataFrame:
     """Return the rows of a part after checking it against the hash in its name.
 
-    A part of older code, without a hash, is checked by its columns and types. where: a store, or a home
-    folder. columns: default all. rows_where: condition on rows; default none. anew: read the stored file, not
-    this machine's copy. Raises CorruptPart, after moving the file to quarantine/, if it cannot be read or
-    differs from what was written; WarehouseError if there is no such part.
+    location: a store, or a home folder. columns: default all. condition: rows to return; default all. anew:
+    read the stored file, not this machine's copy. Raises CorruptPart, after moving the file to quarantine/,
+    if it cannot be read or differs from what was written; WarehouseError if there is no such part.
     """
     store, declared = store_at(location), part_kind(kind)
 
@@ -95,7 +94,7 @@ def read_orphan(store: Store, kind: str, name: str) -> pl.DataFrame:
 
     def read() -> pl.DataFrame:
         rows = _checked(store.part(kind, name, anew=True), name, declared).with_columns(part=pl.lit(name))
-        return _conform(rows.collect(), declared, declared.nullable, f"part {kind}/{name}")
+        return _conform(rows.collect(), declared, f"part {kind}/{name}")
 
     return _read_or_set_aside(store, kind, name, read)
 
@@ -148,30 +147,25 @@ def register_parts(
 
 
 def _checked(content: bytes, name: str, declared: PartKind) -> pl.LazyFrame:
-    """Return the rows of a sound part under the present column names. Any error means a damaged part."""
-    if not has_hash(name):
-        frame = pl.read_parquet(BytesIO(content), hive_partitioning=False)
-        return _conform(frame, declared, declared.added, f"part {declared.name}/{name}").lazy()
+    """Return the rows of a sound part with all columns. Any error means a damaged part."""
     if not is_as_written(name, content):
         raise WarehouseError("its content does not match the hash in its name")
-    return _completed(pl.scan_parquet(BytesIO(content), hive_partitioning=False), declared, declared.nullable)
+    return _completed(pl.scan_parquet(BytesIO(content), hive_partitioning=False), declared)
 
 
-def _completed(rows: pl.LazyFrame, declared: PartKind, optional: Collection[str]) -> pl.LazyFrame:
-    """Return `rows` with present column names; `optional` columns that are missing become NULL."""
-    names = rows.collect_schema().names()
-    renamed = {o: new for o, new in declared.renamed.items() if o in names and new not in names}
-    missing = set(optional).difference(names, renamed.values())
-    return rows.rename(renamed).with_columns(pl.lit(None, declared.columns[n]).alias(n) for n in missing)
+def _completed(rows: pl.LazyFrame, declared: PartKind) -> pl.LazyFrame:
+    """Return `rows` with NULL in the nullable columns that are missing."""
+    missing = declared.nullable.difference(rows.collect_schema().names())
+    return rows.with_columns(pl.lit(None, declared.columns[name]).alias(name) for name in missing)
 
 
-def _conform(frame: pl.DataFrame, declared: PartKind, optional: Collection[str], name: str) -> pl.DataFrame:
+def _conform(frame: pl.DataFrame, declared: PartKind, name: str) -> pl.DataFrame:
     """Return `frame` with exactly the declared columns and types.
 
     name: name of the part, for errors. Raises WarehouseError if the columns, the types, an empty cell or a
     repeated key does not fit.
     """
-    frame = _completed(frame.lazy(), declared, optional).collect()
+    frame = _completed(frame.lazy(), declared).collect()
     if set(frame.columns) != set(declared.columns):
         raise WarehouseError(f"{name}: columns are {frame.columns}, expected {list(declared.columns)}")
     if not frame.height:

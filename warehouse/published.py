@@ -22,7 +22,7 @@ from warehouse.needed import absent_files
 from warehouse.outside import HeldOutside, lock_shared, patiently, unlock
 from warehouse.part_kinds import KINDS, empty_part, globs_of
 from warehouse.registrations import COLUMNS, INCOMING, Position, folded
-from warehouse.storage import FileSign, WarehouseError, glob_escaped, sign_of, without_bar
+from warehouse.storage import FileSign, WarehouseError, glob_escaped, refuse_moved, sign_of, without_bar
 from warehouse.store import Store
 
 # None of these takes parameters.
@@ -42,7 +42,7 @@ _PARTS_IN_FILE = "SELECT DISTINCT kind, part FROM part_unit_base"
 _PARTS_WAITING = "SELECT DISTINCT kind, part FROM memory.main.waiting"
 
 # Registrations since the file was written are added to those in the file. Each reader sees as many as there
-# were when it began (schema/012_registrations.sql). Rows are only added, so what it sees does not change.
+# were when it began (schema/001_schema.sql, part_unit). Rows are only added, so what it sees does not change.
 _MAKE_WAITING = """
 CREATE TABLE memory.main.waiting AS FROM part_unit_base LIMIT 0;
 COMMENT ON TABLE memory.main.waiting IS 'Registrations since the file was written. Query part_unit.';
@@ -210,6 +210,7 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
     while not done:
         path = store.published()
         if path is None:
+            refuse_moved(store.home)
             raise WarehouseError(
                 f"there is no warehouse at {store.place}: `culturemeter ingest` or any run makes one."
             )

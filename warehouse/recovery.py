@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.part_kinds import KINDS, has_hash
+from warehouse.part_kinds import KINDS
 from warehouse.parts import CorruptPart, read_orphan, read_part, register_parts, units_of, write_part
 from warehouse.storage import WarehouseError, execute_with, now
 from warehouse.store import Store
@@ -130,30 +130,27 @@ def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
     return problems
 
 
-def compact_parts(warehouse: Warehouse, *, all_unhashed: bool = False) -> list[str]:
+def compact_parts(warehouse: Warehouse) -> list[str]:
     """Merge small parts of each finished run and kind if there are many, so that readers open fewer files.
 
     Registered rows are copied into parts of about 8 MB at most, and their registrations move to these in one
     transaction. The old files stay for a day, for programs that opened the database before. Corrupt parts go
     to quarantine/ and are unregistered. Returns the names of the corrupt parts.
-
-    all_unhashed: also rewrite every part that has no hash in its name yet, however large.
     """
     corrupt: list[str] = []
     present: dict[object, Mapping[str, int]] = {}
     finished = warehouse.query(_FINISHED).filter(pl.col("kind").is_in(list(KINDS)))
     for (kind, run_id), parts in finished.group_by("kind", "run_id", maintain_order=True):
-        if parts.height < _MANY and not all_unhashed:
+        if parts.height < _MANY:
             continue
         if kind not in present:
             present[kind] = warehouse.store.part_sizes(str(kind))
         sized = parts.with_columns(
-            pl.Series("size", [present[kind].get(name) for name in parts["part"]], pl.Int64),
-            pl.Series("is_unhashed", [all_unhashed and not has_hash(name) for name in parts["part"]]),
-        ).filter((pl.col("size") < _SMALL) | pl.col("is_unhashed"))
+            pl.Series("size", [present[kind].get(name) for name in parts["part"]], pl.Int64)
+        ).filter(pl.col("size") < _SMALL)
         batches = sized.with_columns(batch=pl.col("size").cum_sum() // _LARGEST)
         for _, batch in batches.group_by("batch", maintain_order=True):
-            if batch.height >= _MANY or batch["is_unhashed"].any():
+            if batch.height >= _MANY:
                 corrupt += _merge(warehouse, str(kind), str(run_id), batch["part"].to_list())
     delete_superseded(warehouse)
     return corrupt

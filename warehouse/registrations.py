@@ -3,7 +3,8 @@
 A registration is one short transaction here, whose cost does not grow with the warehouse; writing it to the
 published file would mean copying that file. Each writer of the file first folds the log into it and records
 the position reached; readers add the rest of the log to the file (`warehouse.published`). Folded rows are
-then deleted, so the log stays small. Of several registrations of a unit the first one counts.
+then deleted, so the log stays small. Of several registrations of a unit the first one counts. SQLite does not
+notice a flipped bit in a row, so each row has a checksum, and the ids must be consecutive.
 
 SQLite's write-ahead log lets readers and one writer work side by side, and survives kill -9 and power cuts.
 It needs a disk of this machine: a network file system has no shared memory.
@@ -13,11 +14,14 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
 import duckdb
@@ -43,16 +47,18 @@ CREATE TABLE registration (
     part TEXT NOT NULL,
     run_id TEXT NOT NULL,
     n_rows INTEGER NOT NULL,
-    written_at INTEGER NOT NULL  -- microseconds since 1970, UTC
+    written_at INTEGER NOT NULL,  -- microseconds since 1970, UTC
+    checksum TEXT NOT NULL  -- of the other columns but id, which are consecutive
 );
 CREATE TABLE log (name TEXT NOT NULL, forgotten INTEGER NOT NULL);
 """
 COLUMNS = ("kind", "request_hash", "unit", "part", "run_id", "n_rows", "written_at")
 """Columns of part_unit."""
 
-_APPEND = f"INSERT INTO registration ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_APPEND = f"INSERT INTO registration ({', '.join(COLUMNS)}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _WAITING = "SELECT max(0, (SELECT seq FROM sqlite_sequence) - forgotten) FROM log"
-_AFTER = f"SELECT id, {', '.join(COLUMNS)} FROM registration WHERE id > ? ORDER BY id"
+_AFTER = f"SELECT id, {', '.join(COLUMNS)}, checksum FROM registration WHERE id > ? ORDER BY id"
+_LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'registration'), 0)"
 _FORGET = (
     "UPDATE log SET forgotten = max(forgotten, :id) WHERE name = :log",
     "DELETE FROM registration WHERE id <= :id AND :log = (SELECT name FROM log)",
@@ -125,6 +131,10 @@ class Log(Protocol):
         """Return the registrations after `position`, or all if the position is of another log."""
 
 
+class _Damaged(sqlite3.DatabaseError):
+    """SQLite reads the log, but not what was written."""
+
+
 class Registrations:
     """The log of one home folder. It holds no connection: one is opened for each call.
 
@@ -142,7 +152,8 @@ class Registrations:
         WarehouseError if the disk is full or the folder is read-only.
         """
         written_at = pl.Series([now()], dtype=pl.Datetime("us")).to_physical()[0]
-        rows = [(*row, written_at) for row in units.select(COLUMNS[:-1]).rows()]
+        values = [(*row, written_at) for row in units.select(COLUMNS[:-1]).rows()]
+        rows = [(*row, _checksum(row)) for row in values]
 
         def add(connection: sqlite3.Connection) -> int:
             connection.execute("PRAGMA synchronous = FULL")
@@ -160,11 +171,11 @@ class Registrations:
     def after(self, position: Position) -> Tail:
         """Return the registrations after `position`, or all if the position is of another log."""
 
-        def read(connection: sqlite3.Connection) -> tuple[list[tuple[object, ...]], Position, bool]:
+        def read(connection: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], Position, bool]:
             connection.execute("BEGIN")  # reads both tables as of one time
             log, forgotten = connection.execute("SELECT name, forgotten FROM log").fetchone()
             start = position.id if position.log == log else 0
-            rows = connection.execute(_AFTER, [start]).fetchall()
+            rows = _read(connection, start, forgotten)
             return rows, Position(log, rows[-1][0]) if rows else position, forgotten <= start
 
         rows, last, is_whole = self._call(read, reads=True) if self.path.exists() else ([], position, True)
@@ -189,7 +200,7 @@ class Registrations:
                 try:
                     return self._call_once(work, reads=reads)
                 except sqlite3.DatabaseError as error:
-                    if _code(error) not in _DAMAGE:
+                    if _code(error) not in _DAMAGE and not isinstance(error, _Damaged):
                         raise
                 self._set_aside()
                 return self._call_once(work, reads=reads)
@@ -201,18 +212,23 @@ class Registrations:
 
     def _call_once(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
         try:
-            with closing(self._connected("mode=rw")) as connection:
+            with closing(_connected(self.path, "mode=rw")) as connection:
                 return work(connection)
         except sqlite3.DatabaseError as error:
-            log = self.path.with_name(f"{_FILE}-wal")
-            if not reads or _code(error) not in _NO_ROOM_TO_READ or (log.exists() and log.stat().st_size):
+            if not reads or _code(error) not in _NO_ROOM_TO_READ:
                 raise
-        with closing(self._connected("immutable=1")) as connection:
-            return work(connection)
-
-    def _connected(self, mode: str) -> sqlite3.Connection:
-        uri = f"{self.path.as_uri()}?{mode}"
-        return sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
+        # SQLite makes files beside a log even to read it. Nobody writes to a folder where that fails.
+        log = self._beside("-wal")
+        if not log.exists() or not log.stat().st_size:
+            with closing(_connected(self.path, "immutable=1")) as connection:
+                return work(connection)
+        with TemporaryDirectory(prefix="culturemeter-") as folder:
+            copy = Path(folder) / _FILE
+            for suffix in ("", "-wal"):
+                if self._beside(suffix).exists():
+                    shutil.copyfile(self._beside(suffix), copy.with_name(f"{_FILE}{suffix}"))
+            with closing(_connected(copy, "mode=rw")) as connection:
+                return work(connection)
 
     def _create(self) -> None:
         """Make an empty log, whole or not at all, unless another process has just made one."""
@@ -234,9 +250,7 @@ class Registrations:
         """Move a damaged log to quarantine/ and begin a new one, unless another process has just done so."""
         with FileLock(self._beside(".lock"), timeout=_PATIENCE_S):
             try:
-                self._call_once(
-                    lambda connection: connection.execute("SELECT count(part) FROM registration, log")
-                )
+                self._call_once(_check)
                 return
             except sqlite3.DatabaseError as error:
                 folder = self.home / "quarantine"
@@ -270,6 +284,35 @@ def folded(connection: duckdb.DuckDBPyConnection) -> Position:
     row = connection.execute(_FOLDED).fetchone()
     log, _, number = (row[0] if row else " 0").partition(" ")
     return Position(log, int(number))
+
+
+def _connected(log: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{log.as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    """Raise an error of SQLite unless the whole log can be read."""
+    ((forgotten,),) = connection.execute("SELECT forgotten FROM log").fetchall()
+    _read(connection, 0, forgotten)
+
+
+def _read(connection: sqlite3.Connection, start: int, forgotten: int) -> list[tuple[Any, ...]]:
+    """Return id and COLUMNS of the registrations after `start`. Raises _Damaged if a row changed or is gone.
+
+    forgotten: id of the last registration that was deleted because the published file has it.
+    """
+    rows = connection.execute(_AFTER, [start]).fetchall()
+    ((last,),) = connection.execute(_LAST).fetchall()
+    if [row[0] for row in rows] != list(range(max(start, forgotten) + 1, last + 1)):
+        raise _Damaged("registrations are missing")
+    if any(_checksum(row[1:-1]) != row[-1] for row in rows):
+        raise _Damaged("a registration differs from what was written")
+    return [row[:-1] for row in rows]
+
+
+def _checksum(row: Sequence[object]) -> str:
+    return sha256(json.dumps(row).encode()).hexdigest()[:16]
 
 
 def _code(error: sqlite3.DatabaseError) -> int | None:

@@ -53,12 +53,29 @@ class CacheSize(NamedTuple):
         return f"{self.n_files:,} files, {size:.1f} of at most {limit:g} GB ({CACHE_GB})"
 
 
+opened_homes: set[Path] = set()
+"""Homes that this process has opened. One that is gone was moved or deleted meanwhile."""
+
+
+def refuse_moved(home: Path) -> None:
+    """Raise WarehouseError if this process has opened a home that is not there any more.
+
+    A new one in its place would get the rest of a run, and would stand in the way of the old one.
+    """
+    if home in opened_homes and not (home / "parts").is_dir():
+        raise WarehouseError(
+            f"{home} is gone: the warehouse was moved or deleted while this process worked on it. Move it "
+            f"back, or set {HOME} to its new place, and run again: its answers are used."
+        )
+
+
 def home() -> Path:
     """Return the warehouse's folder, and make it if missing: $CULTUREMETER_HOME, else `.culturemeter`.
 
     `.culturemeter` is in the checkout, or in the working directory if the packages are installed without one.
     """
     folder = usual_home()
+    refuse_moved(folder)
     try:
         private_folder(folder)
     except OSError as error:
@@ -213,6 +230,19 @@ def without_bar(connection: duckdb.DuckDBPyConnection) -> None:
     """
     if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() != (False,):
         connection.execute("SET enable_progress_bar = false")
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit what the block writes, as a whole; an error in the block undoes it."""
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        with suppress(duckdb.Error):  # DuckDB has ended the transaction itself
+            connection.rollback()
+        raise
+    connection.commit()
 
 
 def execute_with(

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.literals import execute
-from warehouse.part_kinds import KINDS, has_hash, is_file_as_written
+from warehouse.part_kinds import EMPTY_PART, KINDS, is_file_as_written
 from warehouse.storage import FileSign, WarehouseError, sign_of
 
 _VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
@@ -38,7 +38,7 @@ def check_parts_of(connection: duckdb.DuckDBPyConnection, version: object, sql: 
 def check_files(paths: Iterable[str | Path]) -> None:
     """Raise WarehouseError for the first file whose content does not match the hash in its name.
 
-    Parts without a hash (of older code, or without rows) are only checked to be files.
+    The parts without rows have no hash and are only checked to be files.
     """
     signs = {path: sign_of(path) for path in map(str, paths)}
     new = [path for path, sign in signs.items() if sign and _sound.get(path) != sign]
@@ -80,4 +80,4 @@ def _is_sound(path: str) -> bool:
     file = Path(path)
     if not file.is_file():  # reading a pipe would block
         return False
-    return not has_hash(file.stem) or is_file_as_written(file)
+    return file.stem == EMPTY_PART or is_file_as_written(file)

@@ -47,7 +47,7 @@ def check(
         warehouse = Warehouse.existing()
         for kind, part, n, problem in verify_parts(warehouse).rows():
             say(f"{kind}/{part} ({n} units to do again): {problem}", "set aside", "red")
-        compact_parts(warehouse, all_unhashed=True)
+        compact_parts(warehouse)
         report_checks(warehouse)
         if numbers and not _check_numbers(warehouse):
             raise typer.Exit(1)

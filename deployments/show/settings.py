@@ -73,4 +73,4 @@ def _params(
     from deployments.evaluations import params
 
     kind = params(evaluation)
-    return kind.stored({name: value for name, value in own.items() if name in kind.model_fields})
+    return kind(**{name: value for name, value in own.items() if name in kind.model_fields})

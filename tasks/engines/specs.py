@@ -238,9 +238,8 @@ def has_dtype(spec: EngineSpec) -> bool:
 def model_hash(spec: EngineSpec) -> str:
     """Return 16 hex digits that name a spec's model in any engine, for joins across evaluations.
 
-    schema/042_model_hash.sql computes the same from stored specs. A model is its weights and its prompt
-    style. Engine, precision and options change digits of an answer, so two engines of one model count as one
-    model. Weights are identified without loading them:
+    A model is its weights and its prompt style. Engine, precision and options change digits of an answer, so
+    two engines of one model count as one model. Weights are identified without loading them:
 
     - a local folder: the content of its weight files, an adapter's included, whatever their names; read once
       per process. Its path, if it is missing or has no weights

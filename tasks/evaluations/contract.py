@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, cast
 
 import polars as pl
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PrivateAttr,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from tasks.identity import checked_name, digest
@@ -31,9 +29,6 @@ from tasks.packs.shape import Shape
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table of the warehouse."""
 
-
-HALF_SAMPLES, FORMER = "half_samples", "bootstrap"
-"""The parameter of evaluations with half-sample intervals, and its old name when all evaluations had it."""
 
 FIRST = "first"
 """The cohort of the models of a configuration's first finished run."""
@@ -74,33 +69,15 @@ class Params(BaseModel):
     )
     seed: int = Field(0, ge=0, description="seed of random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
-    _formerly: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @field_validator("occasion", "cohort", "profile")
     @classmethod
     def _is_a_name(cls, name: str, info: ValidationInfo) -> str:
         return checked_name(name, str(info.field_name))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_then(cls, values: Any) -> Any:
-        """Read the old ``bootstrap``: as half-samples if the evaluation has them, else ignore it."""
-        if not isinstance(values, Mapping) or FORMER not in values:
-            return values
-        now = {knob: value for knob, value in values.items() if knob != FORMER}
-        return {HALF_SAMPLES: values[FORMER], **now} if HALF_SAMPLES in cls.model_fields else now
-
-    @classmethod
-    def stored(cls, values: Mapping[str, Any]) -> Self:
-        """Return the params that a run stored; ``hashed`` returns the same for them as then."""
-        params = cls(**values)
-        params._formerly = {FORMER: values[FORMER]} if FORMER in values else {}
-        return params
-
     def hashed(self, knobs: Set[str]) -> dict[str, Any]:
         """Return the parameters that are in a config_hash by value, by name."""
-        own = self.model_dump(include=set(knobs) - ({HALF_SAMPLES} if self._formerly else set()))
-        return own | self._formerly
+        return self.model_dump(include=set(knobs))
 
     @property
     def label(self) -> str:

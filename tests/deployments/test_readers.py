@@ -147,7 +147,7 @@ def test_leaderboard_imports_no_evaluation(warehouse: Warehouse) -> None:
     needless = {"prefect", "scipy", "statsmodels", "matplotlib", "tasks.evaluations.contract"}
     needless |= {"polars.dataframe", "pyarrow", "numpy"}
     assert needless.isdisjoint(modules)
-    params = SpectralParams.stored({"models": ["fake-a"], **json.loads(stored)})
+    params = SpectralParams(**{"models": ["fake-a"], **json.loads(stored)})
     assert [tuple(row) for row in compared(settings("spectral"), params, profile="smoke")] == [
         (*row[:-1], tuple(row[-1])) for row in table
     ]

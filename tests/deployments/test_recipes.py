@@ -15,18 +15,15 @@ from deployments.packs import recipes
 from deployments.publish.pages import boards
 from deployments.publish.rule import published
 from deployments.serve.served import ServeOptions, deployments
-from tests.conftest import REPOSITORY
 from tests.deployments.commands import call, refused, table
 from tests.evaluations.recipe.made import RECIPES, changed, swap
 from tests.golden.harness import write_engine
 from warehouse import Warehouse
-from warehouse import connection as connections
 
 PACKS = {"whence": "choice", "sayings": "judged", "my-tables": "preference", "money": "short_answer"}
 ITEMS = {"whence": 12, "sayings": 12, "my_tables": 8, "money": 12}
 RAN = ("whence", "sayings")
 """The recipes with a run here; golden nets record a run of each."""
-MIGRATIONS = REPOSITORY / "warehouse" / "schema"
 
 
 def run_it(name: str, *more: str, code: int = 0) -> Result:
@@ -215,20 +212,6 @@ def test_published_numbers_of_a_pack_are_shown_beside_measured_ones(home: Path) 
     assert (printed["model"], printed["value"], printed["definition"]) == ("big", 0.9, "near")
     assert Warehouse.open().query("SELECT count(DISTINCT config_hash) FROM leaderboard_whence").item() == 1
     assert Warehouse.open().query("SELECT max(config_hash) FROM leaderboard_whence").item() == before
-
-
-def test_warehouse_older_than_recipes_is_migrated(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (version,) = (int(file.name[:3]) for file in (MIGRATIONS).glob("*_recipes.sql"))
-    with Warehouse.open().write() as connection:
-        connection.execute(
-            "DROP TABLE recipe_metric; DROP TABLE evaluation_item; DROP TABLE recipe_published"
-        )
-        connection.execute("DELETE FROM migration WHERE version = ?", [version])
-        connection.execute("DELETE FROM state WHERE name = 'views'")
-    monkeypatch.setattr(connections, "_current", {})  # as in a process that has not opened it before
-    assert Warehouse.open(home).query("SELECT count(*) FROM recipe_metric").item() == 0
-    run_it("whence")
-    assert call("leaderboard", "whence").stdout
 
 
 @pytest.mark.usefixtures("ran")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from tasks.engines.specs import EngineSpec, model_hash
 
-MIGRATION = Path(__file__).parents[2] / "warehouse" / "schema" / "042_model_hash.sql"
 HUB: dict[str, Any] = {"name": "a", "model": "owner/model", "dtype": "float32"}
 SERVED: dict[str, Any] = {"name": "s", "kind": "openai", "model": "gpt", "base_url": "http://host:8000/v1"}
 
@@ -70,20 +67,3 @@ def test_model_hash_of_a_folder_is_its_weights(tmp_path: Path) -> None:
     assert model_hash(folder("d", one=b"1")) != first
     assert model_hash(folder("a", one=b"changed")) != first, "a file that has changed is read again"
     assert model_hash(folder("e")) != model_hash(folder("f")), "without weights the path is all there is"
-
-
-def test_migration_gives_stored_runs_the_same_model_hash() -> None:
-    specs = [
-        spec(HUB), spec(HUB, revision="abc"), spec(HUB, prompt_style="chat", kind="vllm"),
-        spec(HUB, model="embedded:smollm2-135m"), spec(HUB, model="/no/folder"),
-        spec(SERVED), spec(SERVED, served_as="lab", revision="r"), spec(SERVED, reasoning="high", web=False),
-        spec(SERVED, reasoning=2048), spec(SERVED, kind="anthropic", base_url=None), spec(HUB, kind="fake"),
-    ]  # fmt: skip
-    with duckdb.connect(":memory:") as connection:
-        connection.execute("CREATE TABLE run (n INTEGER, is_null BOOLEAN, engine_hash VARCHAR, engine JSON)")
-        for n, each in enumerate(specs):
-            connection.execute("INSERT INTO run VALUES (?, false, 'e', ?)", [n, json.dumps(each.described())])
-        connection.execute("INSERT INTO run VALUES (98, true, 'null', '{}'), (99, false, 'e', '{}')")
-        connection.execute(MIGRATION.read_text(encoding="utf-8"))
-        stored = [row[0] for row in connection.execute("SELECT model_hash FROM run ORDER BY n").fetchall()]
-    assert stored == [*map(model_hash, specs), "null", "e"]

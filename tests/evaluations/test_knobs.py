@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -13,12 +12,9 @@ from pydantic.fields import FieldInfo
 
 from deployments.evaluations import evaluation, params, with_items
 from deployments.packs.folders import write_recipe
-from flows.evaluation import evaluate
 from flows.session import build
-from flows.stored import finished_runs, rebuilt
 from tasks.evaluations.contract import GenerationParams, Params
 from tests.golden.harness import write_engine
-from warehouse import Warehouse
 
 TREE = Path(__file__).parents[2] / "tasks" / "evaluations"
 FROM_RECIPES = {"choice": "whence", "judged": "sayings", "preference": "tables", "short_answer": "money"}
@@ -207,32 +203,3 @@ def test_params_that_change_a_number_are_hashed(
 def test_only_evaluations_that_draw_half_samples_have_their_number() -> None:
     having = {name for name in with_items() if "half_samples" in params(name).model_fields}
     assert having == {name for name in with_items() if "half_samples" in read(name)}
-
-
-@pytest.mark.parametrize("name", with_items())
-def test_older_params_are_read_and_hashed_as_before(name: str) -> None:
-    kind = params(name)
-    older: dict[str, Any] = {"models": ["m"], "bootstrap": 50, "seed": 3}
-    now = kind(**older)
-    renamed: dict[str, Any] = {"half_samples": 50} if "half_samples" in kind.model_fields else {}
-    assert now.hashed({"seed", *renamed}) == {"seed": 3, **renamed}
-    assert now.model_dump() == kind(models=["m"], seed=3, **renamed).model_dump()
-    assert kind.stored(older).hashed({"seed", *renamed}) == {"seed": 3, "bootstrap": 50}
-    assert kind.stored({"models": ["m"], "seed": 3}).hashed({"seed"}) == {"seed": 3}
-
-
-@pytest.mark.heavy
-def test_older_run_is_rebuilt_from_its_params(study: Callable[..., Any]) -> None:
-    """The older run has the old name of a parameter and the old hash."""
-    evaluate(evaluation("spectral"), study("spectral").params)
-    renamed = 'json_merge_patch(params, \'{"half_samples": null, "bootstrap": 200}\')'
-    params_then = Warehouse.open().query("SELECT params FROM run WHERE NOT is_null").item()
-    kind = params("spectral")
-    old = json.loads(params_then) | {"models": ["fake-a"], "bootstrap": 200}
-    del old["half_samples"]
-    then = build(evaluation("spectral"), kind.stored(old))[0].config_hash()
-    with Warehouse.open().write() as connection:
-        connection.execute(f"UPDATE run SET params = {renamed}, config_hash = ?", [then])
-    (run,) = finished_runs("spectral")
-    again, _ = rebuilt(evaluation("spectral"), run)
-    assert again.params.half_samples == 200

@@ -1,4 +1,4 @@
-"""Completions with the log-probability of each option: stored, read back, and of older warehouses."""
+"""Completions with the log-probability of each option: stored and read back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import polars as pl
 import pytest
 
 from tasks.engines.fake import FakeEngine
@@ -20,8 +19,7 @@ from tasks.engines.specs import EngineSpec
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
 from tests.loop.completing import complete
-from warehouse import KINDS, Warehouse, run_checks, verify_parts
-from warehouse.part_kinds import EMPTY_PART, part_path
+from warehouse import Warehouse, run_checks
 
 Calls = list[list[str]]
 GREEDY = Sampling()
@@ -104,35 +102,3 @@ def test_the_fake_engine_gives_alternatives_of_its_text(spec: EngineSpec) -> Non
     assert max(written.logprobs, key=lambda word: written.logprobs[word]) == written.text
     assert engine.generate(talk, GREEDY, SCHEMA, 1)[0].tokens[-3] != written  # no others
     assert all(isinstance(token, TokenAlternatives) for token in given.tokens)
-
-
-# --- warehouses of earlier releases
-
-
-def strip(warehouse: Warehouse, kind: str, part: str) -> None:
-    """Remove the columns that were added to a part's kind, as in older parts."""
-    path = part_path(warehouse.home, kind, part)
-    old = part_path(warehouse.home, kind, part.split("-")[0])  # names had no hash of the content
-    pl.read_parquet(path).drop(list(KINDS[kind].added)).write_parquet(path)
-    path.rename(old)
-    with warehouse.write() as connection:
-        connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, part])
-
-
-@pytest.mark.heavy
-def test_parts_without_the_column_are_read(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
-    old, new = [prompt("a", ())], [prompt("b")]
-    before = completed(old, spec)
-    strip(warehouse, "response", warehouse.query("SELECT part FROM response")["part"][0])
-    strip(warehouse, "response", EMPTY_PART)
-    Warehouse.open()
-    assert "option_logprobs" in pl.read_parquet_schema(part_path(warehouse.home, "response", EMPTY_PART))
-    assert completed(old, spec) == before
-    assert len(sent) == 1
-    both = [*before, *completed(new, spec)]
-    assert completed([*old, *new], spec) == both
-    rows = warehouse.query("SELECT text, option_logprobs FROM response ORDER BY option_logprobs NULLS FIRST")
-    assert rows["text"].to_list() == [a.text for a in both]
-    assert rows["option_logprobs"].is_null().to_list() == [True, False]
-    assert verify_parts(warehouse).is_empty()
-    assert run_checks(warehouse)["n_violations"].sum() == 0

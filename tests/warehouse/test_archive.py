@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import duckdb
 import polars as pl
 import pytest
 
 from tests.warehouse.rows import make_run, metrics
-from warehouse import Warehouse, WarehouseError, finish_run, migrate, register_orphans, save_metrics, save_run
+from warehouse import Warehouse, WarehouseError, finish_run, register_orphans, save_metrics, save_run
 from warehouse import archive as archive_module
 from warehouse import connection as connection_module
-from warehouse.local_store import LocalStore
-from warehouse.migrate import apply_migrations
 from warehouse.prune import prunable
 from warehouse.recovery import verify_parts
 from warehouse.removal import removable, remove
 from warehouse.storage import now
-from warehouse.store import store_at
 
 NUMBERS = "FROM metric_value ORDER BY ALL"
 WAITING = "SELECT count(*) FROM metric_value_base"
@@ -168,102 +163,3 @@ def test_a_file_with_gaps_is_rewritten_smaller_with_equal_content(
     assert two_runs.path.stat().st_size < 1.5 * size
     assert all(one.equals(two) for one, two in zip(before, tables(), strict=True))
     assert [file.name for file in two_runs.home.glob("*writing*")] == []
-
-
-@pytest.fixture
-def older(tmp_path: Path) -> Path:
-    """A file as commit 7decae4 has it, with a finished run of three rows and one that was killed."""
-    schema = tmp_path / "schema"
-    schema.mkdir()
-    for file in migrate._SCHEMA.glob("*.sql"):
-        if file.name < "060":
-            shutil.copy(file, schema)
-    file = tmp_path / "before.duckdb"
-    with duckdb.connect(str(file)) as connection:
-        apply_migrations(connection, schema)
-        for run, status in (("aa", "finished"), ("ab", "running")):
-            connection.execute(
-                """
-                INSERT INTO run BY NAME SELECT $run AS run_id, 'spectral' AS evaluation, 'm' AS model,
-                    false AS is_null, 'demo' AS profile, 'c' AS config_hash, 'e' AS engine_hash,
-                    '{}' AS params, '{}' AS engine, '{}' AS item_lists, 'b' AS boundary_rule,
-                    'v' AS code_version,
-                    TIMESTAMP '2026-01-01' AS started_at, $status AS status
-                """,
-                {"run": run, "status": status},
-            )
-            connection.execute(
-                """
-                INSERT INTO metric_value SELECT $run, 'm', 'macro_f1', 'domain', 'd' || i, i / 4, NULL, 1, 0,
-                    NULL, NULL, 0.1 FROM range(3) AS t(i)
-                """,
-                {"run": run},
-            )
-            connection.execute("INSERT INTO run_request VALUES (?, 'q', 't', 'l')", [run])
-        connection.execute(
-            "INSERT INTO part_unit_base VALUES ('response', 'q', 'u', 'p', 'aa', 1, TIMESTAMP '2026-01-01')"
-        )
-    return file
-
-
-OLDER_ROWS = (
-    "FROM metric_value ORDER BY ALL",
-    "FROM run_request ORDER BY ALL",
-    "FROM part_unit_base ORDER BY ALL",
-)
-
-
-def rows_of(file: Path) -> list[pl.DataFrame]:
-    with duckdb.connect(str(file), read_only=True) as connection:
-        return [connection.execute(sql).pl() for sql in OLDER_ROWS]
-
-
-def moved_and_equal(warehouse: Warehouse, before: list[pl.DataFrame]) -> None:
-    waiting = warehouse.query("SELECT run_id, count(*) FROM metric_value_base GROUP BY ALL").rows()
-    assert waiting == [("ab", 3)]
-    after = [warehouse.query(sql) for sql in OLDER_ROWS]
-    after[2] = after[2].filter(pl.col("kind") != "metric_row")
-    assert all(one.equals(two) for one, two in zip(before, after, strict=True))
-
-
-def test_an_older_warehouse_is_migrated_with_equal_rows(older: Path, tmp_path: Path, at_once: None) -> None:
-    before, home = rows_of(older), tmp_path / "old"
-    home.mkdir()
-    shutil.copy(older, home / "culturemeter.duckdb")
-    moved_and_equal(Warehouse.open(home), before)
-
-
-@pytest.mark.heavy
-def test_a_killed_migration_leaves_the_old_file(
-    older: Path, tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, home = rows_of(older), tmp_path / "old"
-    home.mkdir()
-    shutil.copy(older, home / "culturemeter.duckdb")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("warehouse.local_store._Draft.publish", killed)
-        with pytest.raises(KeyboardInterrupt):
-            Warehouse.open(home)
-    after = rows_of(home / "culturemeter.duckdb")
-    assert all(one.equals(two) for one, two in zip(before, after, strict=True))
-    moved_and_equal(Warehouse.open(home), before)
-
-
-@pytest.mark.slow
-def test_an_older_shared_warehouse_is_migrated_with_equal_rows(
-    older: Path,
-    tmp_path: Path,
-    at_once: None,
-    shared_environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name, value in shared_environment.items():
-        monkeypatch.setenv(name, value)
-    before, store = rows_of(older), store_at(tmp_path / "machine")
-    assert not isinstance(store, LocalStore)
-    with store.draft() as draft:
-        shutil.copyfile(older, draft.path)
-        draft.publish(None)
-    moved_and_equal(Warehouse.open(tmp_path / "machine"), before)
-    moved_and_equal(Warehouse.open(tmp_path / "other"), before)

@@ -91,13 +91,13 @@ def test_a_hostile_file_among_the_parts_is_never_registered(
     before = warehouse.query(SHOWN)
     if hostile in NO_FILES:
         NO_FILES[hostile](good.with_name(f"evil-{'0' * 32}.parquet"), good)
-        NO_FILES[hostile](good.with_name("evil.parquet"), good)  # as older code named parts
+        NO_FILES[hostile](good.with_name("evil.parquet"), good)
     else:
         for name, content in FORGED[hostile](good).items():
             good.with_name(name).write_bytes(content)
     for kind in (KIND, OTHER):
         assert not register_orphans(warehouse, kind).registered
-    compact_parts(warehouse, all_unhashed=True)
+    compact_parts(warehouse)
     verify_parts(warehouse)
     assert warehouse.query(SHOWN).equals(before)
     assert not run_checks(warehouse)["n_violations"].sum()

@@ -10,7 +10,7 @@ import warehouse.migrate as migrate_module
 from warehouse import Warehouse, WarehouseError
 from warehouse.migrate import apply_migrations
 
-FIRST = migrate_module._SCHEMA / "001_core.sql"
+FIRST = migrate_module._SCHEMA / "001_schema.sql"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_changed_and_newer_migrations_are_refused(folder: Path) -> None:
     with duckdb.connect() as connection:
         apply_migrations(connection, folder)
         (folder / FIRST.name).write_text(FIRST.read_text() + "\n-- changed")
-        with pytest.raises(WarehouseError, match=r"001_core\.sql was changed.*002_<name>\.sql"):
+        with pytest.raises(WarehouseError, match=r"001_schema\.sql was changed.*002_<name>\.sql"):
             apply_migrations(connection, folder)
 
 
@@ -55,6 +55,59 @@ def test_failing_and_wrongly_named_migrations_are_refused(folder: Path, name: st
     (folder / name).write_text("CREATE TABEL x (a INTEGER)")
     with duckdb.connect() as connection, pytest.raises(WarehouseError, match=message):
         apply_migrations(connection, folder)
+
+
+ALTERS_AND_UPDATES = "ALTER TABLE state ADD COLUMN {0} VARCHAR; UPDATE state SET {0} = 'x' WHERE true"
+
+
+def test_two_migrations_may_alter_and_update_one_filled_table(folder: Path) -> None:
+    with duckdb.connect() as connection:
+        apply_migrations(connection, folder)
+        connection.execute("INSERT INTO state VALUES ('a', 'b')")
+        for version, column in enumerate(("one", "two"), 2):
+            (folder / f"{version:03d}_{column}.sql").write_text(ALTERS_AND_UPDATES.format(column))
+        apply_migrations(connection, folder)
+        assert connection.execute("FROM state").fetchall() == [("a", "b", "x", "x")]
+
+
+def test_failed_migration_undoes_itself_and_not_those_before(folder: Path) -> None:
+    (folder / "002_good.sql").write_text("CREATE TABLE good (a INTEGER)")
+    (folder / "003_bad.sql").write_text("CREATE TABLE bad (a INTEGER); SELECT nothing")
+    with duckdb.connect() as connection:
+        with pytest.raises(WarehouseError, match=r"003_bad\.sql failed"):
+            apply_migrations(connection, folder)
+        assert connection.execute("SELECT max(version) FROM migration").fetchone() == (2,)
+        tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        assert ("good",) in tables
+        assert ("bad",) not in tables
+
+
+def test_failed_migration_leaves_the_published_file(
+    warehouse: Warehouse, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "002_good.sql").write_text("CREATE TABLE good (a INTEGER)")
+    (folder / "003_bad.sql").write_text("SELECT nothing")
+    before = warehouse.path.read_bytes()
+    monkeypatch.setattr(migrate_module, "_SCHEMA", folder)
+    with pytest.raises(WarehouseError, match=r"003_bad\.sql failed"):
+        Warehouse.open(warehouse.home)
+    assert warehouse.path.read_bytes() == before
+    assert not list(warehouse.home.glob("*.writing-*"))
+
+
+@pytest.mark.parametrize("name", ["culturemeter.duckdb", "an-old-name.duckdb"])
+def test_home_older_than_the_first_release_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    with duckdb.connect(str(tmp_path / name)) as connection:
+        connection.execute(
+            "CREATE TABLE migration AS SELECT 1 AS version, '001_core.sql' AS name, '' AS sha256"
+        )
+    for opened in (Warehouse.open, Warehouse.existing):
+        with pytest.raises(
+            WarehouseError, match=r"older than version 0\.2\.0.*`export`.*new folder"
+        ) as error:
+            opened(tmp_path)
+        assert "\n" not in str(error.value)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_changed_view_is_created_again(
@@ -77,49 +130,6 @@ def test_a_view_that_cannot_be_created_names_its_file(
     monkeypatch.setattr(migrate_module, "_VIEWS", tmp_path / "views")
     with pytest.raises(WarehouseError, match=r"view .*99_bad\.sql cannot be created"):
         Warehouse.open(warehouse.home)
-
-
-def test_migration_008_keeps_rows_and_scraped_lists(folder: Path) -> None:
-    """008 renames columns of run_request, and the names of reference files in the table state."""
-    for file in sorted(migrate_module._SCHEMA.glob("00[2-7]_*.sql")):
-        shutil.copy(file, folder)
-    with duckdb.connect() as connection:
-        apply_migrations(connection, folder)
-        connection.execute("INSERT INTO run_request VALUES ('r', 'q', 'currency', 'currency-1')")
-        for name, source in (("dishes", "dishes.csv"), ("religions", "a scraper")):
-            connection.execute("INSERT INTO item_list VALUES (?, ?, 1, ?, now(), true)", [name, name, source])
-        for name in ("dishes.csv", "religions.csv", "countries.csv"):
-            connection.execute("INSERT INTO state VALUES (?, 'hash')", [f"reference/{name}"])
-        shutil.copy(migrate_module._SCHEMA / "008_plain_names.sql", folder)
-        apply_migrations(connection, folder)
-        assert connection.execute("SELECT topic, label FROM run_request").fetchall() == [
-            ("currency", "currency-1")
-        ]
-        names = connection.execute("SELECT name FROM state ORDER BY name").fetchall()
-        assert names == [("reference/item_list/dishes.csv",), ("reference/item_list/religions.csv",)]
-        sources = connection.execute("SELECT source FROM item_list ORDER BY item_list").fetchall()
-        assert sources == [("item_list/dishes.csv",), ("a scraper",)]
-
-
-def test_migration_023_marks_older_runs_of_servers(folder: Path) -> None:
-    """The server behind their answers is unknown, since the address was not in the engine's identity."""
-    for file in migrate_module._SCHEMA.glob("*.sql"):
-        if file.name < "023":
-            shutil.copy(file, folder)
-    older = """
-    INSERT INTO run BY NAME SELECT $kind AS run_id, 'e' AS evaluation, 'm' AS model, false AS is_null,
-        'demo' AS profile, 'c' AS config_hash, 'h' AS engine_hash, '{}' AS params,
-        json_object('kind', $kind) AS engine, '{}' AS item_lists, 'none' AS boundary_rule,
-        '0.1.0' AS code_version, now() AS started_at, 'finished' AS status
-    """
-    with duckdb.connect() as connection:
-        apply_migrations(connection, folder)
-        for kind in ("openai", "vllm"):
-            connection.execute(older, {"kind": kind})
-        shutil.copy(migrate_module._SCHEMA / "023_servers.sql", folder)
-        apply_migrations(connection, folder)
-        servers = connection.execute("SELECT run_id, engine->>'server' FROM run ORDER BY ALL").fetchall()
-    assert servers == [("openai", "unknown"), ("vllm", None)]
 
 
 def test_every_table_view_and_column_has_a_comment(warehouse: Warehouse) -> None:

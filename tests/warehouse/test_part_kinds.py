@@ -1,4 +1,4 @@
-"""Part kinds: declarations, refused declarations, and parts older than an added or renamed column."""
+"""Part kinds: declarations, refused declarations, and parts older than an added column."""
 
 from pathlib import Path
 
@@ -8,13 +8,9 @@ import pytest
 
 from tests.warehouse.rows import store_part
 from warehouse import (
-    KINDS,
-    CorruptPart,
     Warehouse,
     WarehouseError,
     read_part,
-    register_orphans,
-    run_checks,
     write_part,
 )
 from warehouse.part_kinds import PartKind, create_empty_parts, kind_view, read_kinds, unit_rows_view
@@ -29,7 +25,7 @@ model = "Model that said it."
 
 [columns]
 country = { type = "VARCHAR", comment = "Country: country.country." }
-proverb = { type = "VARCHAR", formerly = "saying", comment = "The proverb." }
+proverb = { type = "VARCHAR", comment = "The proverb." }
 weight = { type = "FLOAT", comment = "Its weight." }
 tags = { type = "VARCHAR[]", nullable = true, comment = "What it is about." }
 origin = { type = "VARCHAR", added = true, comment = "Where it comes from." }
@@ -60,21 +56,7 @@ def store_verdicts(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path
     return store_part(warehouse, frame, name, "verdict")
 
 
-def written_by_older_code(warehouse: Warehouse, path: Path) -> Path:
-    """Give a part of verdicts the columns that it had before, and a name without the hash of its content."""
-    frame = pl.read_parquet(path, glob=False)
-    old = {new: name for name, new in KINDS["verdict"].renamed.items()}
-    path.unlink()
-    path = path.with_stem(path.stem.split("-")[0])
-    frame.rename(old).drop(KINDS["verdict"].added).write_parquet(path)
-    with warehouse.write() as connection:
-        connection.execute(
-            "UPDATE part_unit_base SET part = $new WHERE part LIKE $new || '-%'", {"new": path.stem}
-        )
-    return path
-
-
-def test_a_toml_file_declares_columns_keys_and_former_names(kind: PartKind) -> None:
+def test_a_toml_file_declares_columns_and_keys(kind: PartKind) -> None:
     assert list(kind.columns) == [
         *("part", "request_hash", "run_id", "model"),
         *("country", "proverb", "weight", "tags", "origin"),
@@ -83,7 +65,6 @@ def test_a_toml_file_declares_columns_keys_and_former_names(kind: PartKind) -> N
     assert kind.columns["tags"] == pl.List(pl.String)
     assert kind.nullable == {"tags", "origin"}
     assert kind.added == {"origin"}
-    assert kind.renamed == {"saying": "proverb"}
     assert (kind.unit, kind.key) == ("country", ("country", "proverb"))
 
 
@@ -105,7 +86,7 @@ def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
             "request_hash": "q",
         }
         new = pl.DataFrame([rows | {"part": "new", "proverb": "Qui vivra verra", "origin": "oral"}])
-        old = pl.DataFrame([rows | {"part": "old", "saying": "L'habit ne fait pas le moine"}])
+        old = pl.DataFrame([rows | {"part": "old", "proverb": "L'habit ne fait pas le moine"}])
         new.write_parquet(tmp_path / "parts" / "proverb" / "new.parquet")
         old.write_parquet(tmp_path / "parts" / "proverb" / "old.parquet")
         connection.execute(
@@ -149,7 +130,6 @@ def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
         (("model =", "engine ="), r"\[provenance\] has an unknown column 'engine'; known: model, "),
         (("weight =", '"Weight 1" ='), "'Weight 1' is not a valid name"),
         (("initial =", "origin ="), "column 'origin' is declared twice"),
-        (('"saying"', '"origin"'), "column 'origin' is declared twice"),
     ],
 )
 def test_a_wrong_declaration_is_refused_with_the_field(
@@ -169,41 +149,11 @@ def test_missing_nullable_columns_are_filled_with_nulls(warehouse: Warehouse) ->
         write_part(warehouse.home, "verdict", "p2", verdicts().drop("judge"))
 
 
-def test_parts_with_former_column_names_are_read_under_the_present_names(warehouse: Warehouse) -> None:
-    store_verdicts(warehouse, "new", verdicts(item="Q2", item_text="stew"))
-    path = written_by_older_code(warehouse, store_verdicts(warehouse, "old", verdicts()))
-    assert {"item_name", "origin"} <= set(pl.read_parquet_schema(path))
-    row = read_part(warehouse.home, "verdict", "old").row(0, named=True)
-    assert (row["item_text"], row["group_name"], row["graded"]) == ("soup", "Japan", None)
-    shown = warehouse.query("SELECT item_text, group_name, graded, part FROM verdict ORDER BY part")
-    assert shown.drop("part").rows() == [("stew", "Japan", 0.9), ("soup", "Japan", None)]
-    assert [part.split("-")[0] for part in shown["part"]] == ["new", "old"]
-    assert not {"item_name", "origin"} & set(warehouse.query("FROM verdict").columns)
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-
-@pytest.mark.heavy
-def test_an_unregistered_part_with_former_column_names_is_registered(warehouse: Warehouse) -> None:
-    written_by_older_code(warehouse, store_verdicts(warehouse, "old", verdicts()))
-    with warehouse.write() as connection:
-        connection.execute("DELETE FROM part_unit_base")
-    assert register_orphans(warehouse, "verdict") == (["old"], [])
-    assert warehouse.query("SELECT item_text FROM verdict")["item_text"].to_list() == ["soup"]
-
-
-def test_a_part_without_a_column_that_every_version_had_is_corrupt(warehouse: Warehouse) -> None:
-    path = written_by_older_code(warehouse, store_verdicts(warehouse, "p1", verdicts()))
-    pl.read_parquet(path).drop("reason").write_parquet(path)
-    with pytest.raises(CorruptPart, match="columns are"):
-        read_part(warehouse.home, "verdict", "p1")
-
-
 def test_the_empty_part_is_rewritten_after_a_change_of_its_declaration(warehouse: Warehouse) -> None:
     empty = warehouse.home / "parts" / "verdict" / "_empty.parquet"
-    assert {"item_text", "item_name"} <= set(pl.read_parquet_schema(empty))
-    pl.read_parquet(empty).drop("item_name").write_parquet(empty)
+    pl.read_parquet(empty).drop("item_text").write_parquet(empty)
     Warehouse.open(warehouse.home)
-    assert "item_name" in pl.read_parquet_schema(empty)
+    assert "item_text" in pl.read_parquet_schema(empty)
 
 
 def test_computed_columns_split_the_condition(warehouse: Warehouse) -> None:
@@ -219,19 +169,3 @@ def test_computed_columns_split_the_condition(warehouse: Warehouse) -> None:
     store_part(warehouse, frame, kind="prediction")
     shown = warehouse.query("SELECT main_language, subject_language, country_mentioned FROM prediction")
     assert shown.rows() == [("en", "zh", True)]
-
-
-def test_a_frame_with_the_former_name_condition_is_stored_as_config_hash(warehouse: Warehouse) -> None:
-    """The column was called condition once, and frames may still bring it as that."""
-    frame = pl.DataFrame(
-        [
-            {
-                "request_hash": "r", "run_id": "r", "model": "m", "condition": "c", "benchmark": "casa",
-                "mode": "thin", "item": "i", "gold_label": "yes",
-            }
-        ]
-    )  # fmt: skip
-    store_part(warehouse, frame, kind="cure_answer")
-    assert warehouse.query("SELECT config_hash, gold_label FROM cure_answer").rows() == [("c", "yes")]
-    assert warehouse.query("SELECT unit FROM part_unit").item() == "c"
-    assert run_checks(warehouse)["n_violations"].sum() == 0

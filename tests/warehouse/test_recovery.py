@@ -38,14 +38,6 @@ COLUMNS = ("request_hash", "country", "item", "logprob", "n_tokens", "run_id")
 SHOWN = f"SELECT {', '.join(COLUMNS)} FROM item_logprob ORDER BY ALL"
 
 
-def without_hash(warehouse: Warehouse, path: Path) -> Path:
-    """Return the part as older code named it."""
-    old = path.rename(path.with_stem(path.stem.split("-")[0]))
-    with warehouse.write() as connection:
-        connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, path.stem])
-    return old
-
-
 def finished(warehouse: Warehouse, run: Run) -> None:
     with warehouse.write() as connection:
         save_run(connection, run)
@@ -105,12 +97,12 @@ class Panic(BaseException):
 def test_a_panic_of_the_reader_sets_the_part_aside(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = without_hash(warehouse, store_part(warehouse, logprobs()))
+    path = store_part(warehouse, logprobs())
 
     def panic(*_: object, **__: object) -> pl.DataFrame:
         raise Panic("range end index 9 out of range")
 
-    monkeypatch.setattr(parts_module.pl, "read_parquet", panic)
+    monkeypatch.setattr(parts_module.pl, "scan_parquet", panic)
     problems = verify_parts(warehouse)
     assert problems["part"].to_list() == [path.stem]
     assert "range end index" in problems["problem"].item()
@@ -254,21 +246,6 @@ def test_the_old_parts_are_registered_again_if_the_large_one_rots(warehouse: War
     assert verify_parts(warehouse)["n_units"].item() == 8
     assert len(register_orphans(warehouse, KIND).registered) == 4
     assert warehouse.query(SHOWN).equals(before)
-
-
-@pytest.mark.heavy
-def test_compaction_with_all_unhashed_names_parts_by_their_hash(warehouse: Warehouse) -> None:
-    without_hash(warehouse, store_part(warehouse, logprobs()))
-    finished(warehouse, make_run())
-    before = warehouse.query(SHOWN)
-    compact_parts(warehouse)
-    assert warehouse.query("SELECT DISTINCT part FROM part_unit").item() == "p"
-    compact_parts(warehouse, all_unhashed=True)
-    path = part_path(warehouse.home, KIND, warehouse.query("SELECT DISTINCT part FROM part_unit").item())
-    assert warehouse.query(SHOWN).equals(before)
-    path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(WarehouseError, match="does not match the hash in its name"):
-        read_part(warehouse.home, KIND, path.stem)
 
 
 def test_a_lost_database_is_restored_from_its_parts(warehouse: Warehouse, few: None) -> None:

@@ -25,7 +25,7 @@ HOFSTEDE = (
     *("individualism", "power_distance", "masculinity"),
     *("uncertainty_avoidance", "long_term_orientation", "indulgence"),
 )
-SCHEMA = Path(__file__).parents[2] / "warehouse" / "schema" / "003_worldwise.sql"
+SCHEMA = Path(__file__).parents[2] / "warehouse" / "schema" / "001_schema.sql"
 SCENARIO = "'s', 'hofstede', 'individualism', 'work'"
 # The paper, section 7.4, columns in the order of HOFSTEDE.
 PAPER_PROFILES = {

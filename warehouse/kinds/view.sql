@@ -4,7 +4,7 @@
 -- no orphaned or superseded row appears, and no row appears twice.
 CREATE OR REPLACE VIEW "{kind}" AS
 SELECT {columns}
-FROM (SELECT * {changes} FROM read_parquet(
+FROM (SELECT * REPLACE (parse_filename(filename, true) AS part) FROM read_parquet(
     coalesce(getvariable('parts')['{kind}'], ['{{parts}}/{kind}/*.parquet']),
     hive_partitioning = false{united}
 )) AS p

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from warehouse.local_store import new_draft, not_within_itself, remove_drafts
-from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash, is_as_written, is_part_name, part_path
+from warehouse.part_kinds import EMPTY_PART, KINDS, is_as_written, is_part_name, part_path
 from warehouse.registrations import Position
 from warehouse.shared.cache import Cache, write_anew
 from warehouse.shared.database import Database, HeldLock, Version
@@ -174,7 +174,7 @@ class SharedStore:
         places = {
             folders[kind] / f"{part}.parquet": (kind, part)
             for kind, part in parts
-            if kind in KINDS and is_part_name(part) and has_hash(part)
+            if kind in KINDS and is_part_name(part)
         }
         missing = self.cache.touch(places)
         with ThreadPoolExecutor(min(_AT_ONCE, len(missing) or 1)) as pool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle
@@ -86,13 +86,3 @@ class FmlamaParams(GenerationParams):
     dishes_per_part: int = Field(
         64, ge=1, description="dishes stored together; a killed run loses at most this many"
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_judge_is_a_list(cls, values: Any) -> Any:
-        """Accept ``judge``, the field of older runs and packs, as ``judges``."""
-        if isinstance(values, dict) and "judge" in values:
-            values = dict(values)
-            judge = values.pop("judge")
-            values.setdefault("judges", [judge] if judge else [])
-        return values

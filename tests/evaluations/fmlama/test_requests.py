@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tasks.engines.prompting import candidate_rule, fill
 from tasks.evaluations.fmlama.judge import rubric
-from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.study import FmlamaStudy, ranking
 from tasks.identity import digest
 from tasks.loop.requests import Engine
@@ -176,9 +175,6 @@ def test_config_hash_of_one_judge_is_that_of_stored_runs(make_study: MakeStudy) 
     assert digested[-1][2]["judge"] == "fake"
     assert digested[-1][2]["judged_by"] == "d"
     assert "judges" not in digested[-1][2]
-    old_params = FmlamaParams.stored({"models": ["m"], "judge": "fake"})
-    assert old_params.judges == ["fake"]
-    assert FmlamaParams.stored({"models": ["m"], "judge": None}).judges == []
 
 
 def test_sentence_cut_at_the_blank_is_another_request_and_configuration(make_study: MakeStudy) -> None:

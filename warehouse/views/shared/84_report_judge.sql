@@ -16,7 +16,7 @@ COMMENT ON COLUMN report_judge.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_judge.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge, its engine and rubric.';
 COMMENT ON COLUMN report_judge.judge IS 'Model that judged.';
-COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of the judge''s engine: two engines of one name are two judges; NULL for verdicts stored by older code.';
+COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of the judge''s engine: two engines of one name are two judges.';
 COMMENT ON COLUMN report_judge.rubric IS 'Rubric, with the hash of its content.';
 COMMENT ON COLUMN report_judge.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN report_judge.n_verdicts IS 'Number of verdicts, including those on null models'' answers.';

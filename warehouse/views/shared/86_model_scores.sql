@@ -1,21 +1,13 @@
 CREATE OR REPLACE VIEW model_scores AS
-WITH chosen AS (
-    SELECT evaluation, configuration AS config_hash
-    FROM report_configuration
-    WHERE n_models > 0 AND place = 1
-), newest AS (
-    FROM model_run
-    JOIN chosen USING (evaluation, config_hash)
-)
 SELECT n.model, m.metric, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored, n.evaluation,
     v.unscored_reason, a.is_beyond_null, a.doubt, m.label, m.direction, n.dtype, n.model_id, n.config_hash, n.model_hash,
     n.engine_hash, n.run_id, n.finished_at
-FROM newest AS n
+FROM shown_run AS n
 JOIN metric AS m ON m.evaluation = n.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slice_kind = 'overall'
 JOIN against_null AS a ON a.run_id = n.run_id AND a.metric = m.metric;
 
-COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation: in the configuration that pages show (report_configuration.place), from the engine in model_run. Compare models within a metric, not metrics: their scales differ.';
+COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation: in the configuration that pages show, from the engine in shown_run. Compare models within a metric, not metrics: their scales differ.';
 COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_scores.config_hash IS 'Configuration: run.config_hash; one for each evaluation.';
 COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.is_headline.';
