@@ -198,23 +198,23 @@ def test_functions_with_effects_are_refused(warehouse: Warehouse, query: str) ->
 BLANKS = (" ", "\t", "\u200b", "\ufeff", "\u00a0", "--x\r", "--x\n", "/**/", "/* /* */ */")
 
 
-@pytest.mark.parametrize("blank", BLANKS)
+@pytest.mark.parametrize("gap", BLANKS)
 @pytest.mark.parametrize(
     "query",
     [
-        "PIVOT (FROM enable_logging{blank}(storage='file')) ON a USING count(*)",
-        "FROM (PIVOT (FROM query_table{blank}('country')) ON a USING count(*))",
-        "WITH c AS (FROM duckdb_settings{blank}()) PIVOT c ON name USING count(*)",
-        "PIVOT country{blank}ON region USING count(*)",
-        "PIVOT (FROM enable_logging{blank}(storage='file')) ON a IN (1) USING count(*)",
-        "FROM enable_logging{blank}(storage='file')",
+        "PIVOT (FROM enable_logging{gap}(storage='file')) ON a USING count(*)",
+        "FROM (PIVOT (FROM query_table{gap}('country')) ON a USING count(*))",
+        "WITH c AS (FROM duckdb_settings{gap}()) PIVOT c ON name USING count(*)",
+        "PIVOT country{gap}ON region USING count(*)",
+        "PIVOT (FROM enable_logging{gap}(storage='file')) ON a IN (1) USING count(*)",
+        "FROM enable_logging{gap}(storage='file')",
     ],
 )
 def test_what_has_no_parse_tree_or_is_on_no_list_is_refused(
-    warehouse: Warehouse, query: str, blank: str
+    warehouse: Warehouse, query: str, gap: str
 ) -> None:
     with pytest.raises(WarehouseError, match=r"is not allowed|yntax"):
-        warehouse.query(query.format(blank=blank))
+        warehouse.query(query.format(gap=gap))
 
 
 def test_a_pivot_without_values_is_refused_with_the_form_that_works(warehouse: Warehouse) -> None:
