@@ -63,7 +63,7 @@ OWN = {
     "tasks/report/cache.py": "its own cache",
     "tasks/engines/served/transport.py": "a server's answer, as deep as it may be",
     "tasks/builders/culturall/prompts.py": "shipped",
-    "tasks/evaluations/culturall/quantities.py": "shipped",
+    "tasks/evaluations/culturall/locales.py": "shipped",
     "tasks/evaluations/cure/study.py": "shipped",
     "tasks/evaluations/explication/texts.py": "shipped",
     "tasks/evaluations/explication/measures.py": "shipped",

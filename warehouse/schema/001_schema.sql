@@ -740,6 +740,7 @@ CREATE TABLE culturall_item (
     scenario_en VARCHAR NOT NULL,
     question_en VARCHAR NOT NULL,
     answer_en VARCHAR NOT NULL,
+    variants_en VARCHAR,
     explanation_en VARCHAR NOT NULL,
     fact VARCHAR NOT NULL,
     look_up VARCHAR NOT NULL,
@@ -760,6 +761,7 @@ COMMENT ON COLUMN culturall_item.explanation IS 'Explanation of the gold answer.
 COMMENT ON COLUMN culturall_item.scenario_en IS 'The scenario in English.';
 COMMENT ON COLUMN culturall_item.question_en IS 'The question in English.';
 COMMENT ON COLUMN culturall_item.answer_en IS 'The gold answer in English.';
+COMMENT ON COLUMN culturall_item.variants_en IS 'Further answers in English that are accepted, separated by |; NULL if there are none.';
 COMMENT ON COLUMN culturall_item.explanation_en IS 'The explanation in English.';
 COMMENT ON COLUMN culturall_item.fact IS 'Rule behind the item, in English.';
 COMMENT ON COLUMN culturall_item.look_up IS 'Place where the fact can be looked up.';

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from tasks.evaluations.choosing import distinct, of_slices
-from tasks.evaluations.culturall.matching import LETTERS, options
+from tasks.evaluations.culturall.matching import gold_letter, options
 from tasks.identity import digest
 from tasks.packs.published import Lower, PublishedRow, Row, Text, validate
 
@@ -46,7 +46,7 @@ class CulturallItem:
         language: ISO 639-1; region: ISO 3166-1 alpha-2, upper case; topic: one of ``TOPICS``.
         form: "choice" (the answer is one of ``matching.LETTERS``, the options are in the question) or "free".
         english: the English translation; None if the item has none.
-        variants: further answers that are accepted.
+        variants: further answers that are accepted; english_variants: those in English.
         solved: number of the 15 published settings that solve it; None if unpublished.
         source: origin of the item; status: who checked it.
     """
@@ -59,6 +59,7 @@ class CulturallItem:
     native: ItemTexts
     english: ItemTexts | None = None
     variants: tuple[str, ...] = ()
+    english_variants: tuple[str, ...] = ()
     solved: int | None = None
     source: str = ""
     status: str = NOT_CHECKED
@@ -67,6 +68,15 @@ class CulturallItem:
     def accepted(self) -> tuple[str, ...]:
         """Return the gold answer, then its variants, each once."""
         return tuple(dict.fromkeys((self.native.answer, *self.variants)))
+
+    @property
+    def accepted_in_english(self) -> tuple[str, ...]:
+        """Return the gold answer in English, then its variants; () without a translation."""
+        return tuple(dict.fromkeys((self.english.answer, *self.english_variants))) if self.english else ()
+
+    def accepted_by(self, condition: str) -> tuple[str, ...]:
+        """Return the accepted answers in the language that a condition asks in."""
+        return (condition == "english" and self.accepted_in_english) or self.accepted
 
     def texts(self, condition: str) -> ItemTexts:
         """Return the texts that a condition shows; for English the translation, if there is one."""
@@ -98,6 +108,7 @@ class CulturallItemRow(PublishedRow):
     scenario_en: Annotated[str, _english("scenario")] = ""
     question_en: Annotated[str, _english("question")] = ""
     answer_en: Annotated[str, _english("answer")] = ""
+    variants_en: Annotated[str, BeforeValidator(lambda cell: _joined(cell)), _english("variants")] = ""
     explanation_en: Annotated[str, _english("explanation")] = ""
     eval_sum: Annotated[float | None, Field(ge=0, le=15)] = None
     source: str = ""
@@ -187,12 +198,11 @@ def _item(row: CulturallItemRow) -> CulturallItem | str:
     """Return an item, or the reason why the row is not one."""
     if row.topic not in TOPICS:
         return "unknown_topic"
-    letter = row.answer.strip(" .()").upper()
-    has_options = letter in LETTERS and bool(options(row.question))
-    form = row.form or ("choice" if has_options else "free")
-    if form == "choice" and not has_options:
+    letter = gold_letter(row.answer) if options(row.question) else None
+    form = row.form or ("choice" if letter else "free")
+    if form == "choice" and not letter:
         return "no_options"
-    answers = (letter, letter) if form == "choice" else (row.answer, row.answer_en)
+    answers = (letter, letter) if form == "choice" and letter else (row.answer, row.answer_en)
     native = ItemTexts(row.scenario, row.question, answers[0], row.explanation)
     english = ItemTexts(row.scenario_en, row.question_en, answers[1], row.explanation_en)
     return CulturallItem(
@@ -203,11 +213,16 @@ def _item(row: CulturallItemRow) -> CulturallItem | str:
         form=form,
         native=native,
         english=english if all(english[:3]) else None,
-        variants=tuple(filter(None, map(str.strip, row.variants.split("|")))),
+        variants=_split(row.variants),
+        english_variants=_split(row.variants_en),
         solved=None if row.eval_sum is None else int(row.eval_sum),
         source=row.source,
         status=row.status,
     )
+
+
+def _split(variants: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, variants.split("|"))))
 
 
 def _region(cell: object) -> object:

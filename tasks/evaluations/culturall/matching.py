@@ -1,80 +1,363 @@
 """Decides without a judge whether an answer is the gold one: text, letter, number with unit, or date. Pure.
 
-An answer is right if it equals the gold answer or one of its accepted variants. Texts are compared without
-case, punctuation and the marks that a script may leave out; dates by day, month and, where both name it,
-year; numbers by value and unit (``quantities``): a bare number is right only where the question names the
-unit, another unit is wrong. Words around the answer make it wrong, since the prompt asks for as few words as
-possible; only filler words around a number or letter are allowed. A denied answer is wrong.
+An answer is right if it equals the gold answer or one of its accepted variants, as ``tokens`` reads them:
+texts without case, punctuation and the marks that a script may leave out; dates by day, month and year; times
+of day; numbers by value and unit. A bare number is right where the question names the unit or the number is
+accepted; another unit or currency is wrong. Further words make an answer wrong, unless they claim nothing or
+are the question's. A denied answer is wrong, and so are alternatives.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Iterable
-from datetime import datetime
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property, lru_cache
+from itertools import pairwise, takewhile
+from math import isclose
+from typing import Any
 
-import dateparser
+import regex  # type: ignore[import-untyped]
 
-from tasks.evaluations.culturall.quantities import (
-    Quantity,
-    fold,
-    is_same_quantity,
-    plain_digits,
-    quantity,
-    takes_back,
+from tasks.evaluations.culturall import locales
+from tasks.evaluations.culturall.locales import fold
+from tasks.evaluations.culturall.quantities import UNSPACED
+from tasks.evaluations.culturall.texts import as_written, is_alike, plain, spaced, takes_back
+from tasks.evaluations.culturall.tokens import (
+    Date,
+    Number,
+    Time,
+    Token,
+    Unit,
+    Weekday,
+    Word,
+    bare,
+    clock_time,
+    fillers,
+    numeric_date,
+    tokens,
+    words_of,
 )
+
+__all__ = ["LETTERS", "chosen_letter", "gold_letter", "is_match", "options", "plain"]
 
 LETTERS = ("A", "B", "C", "D")
 """The options of multiple choice."""
 
 # Letters of other alphabets that look like the options' letters, on the keyboards of four of the languages.
-_LOOKALIKES = str.maketrans("АВС", "ABC")
-_LETTER = re.compile(r"(?<![^\W_])([A-D])(?![^\W_])")
-# Alone at the end or before a mark: "A cup" and "В Москве" name no option.
-_LONE = re.compile(r"(?<![^\W_])([A-D])(?=\s*(?:$|[^\w\s]))")
-_MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-# Without a year, dateparser does not know these.
-_CJK_DATE = re.compile(r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日号號일]")
-_YEAR = {"REQUIRE_PARTS": ["day", "month", "year"]}
-_DAY = {"REQUIRE_PARTS": ["day", "month"]}
+_LOOKALIKES = str.maketrans("АВСΑΒԀавс", "ABCABDabc")
+_NEAR = r"\p{Latin}\p{Cyrillic}\p{Greek}\p{Arabic}\p{N}"
+_LETTER = regex.compile(rf"(?<![{_NEAR}])([A-DАВСΑΒԀ])(?![{_NEAR}])")
+_ALONE = regex.compile(r"[\W_]*([A-Da-dАВСΑΒԀавс])[\W_]*")
+_MARKED = regex.compile(r"\(\s*([A-Da-dАВСавс])\s*\)|(?<![\p{L}\p{N}])([a-dавс])\)")
+_OPTION = regex.compile(r"(?<![^\W_])([A-DАВСΑΒ])\s*[.):、]\s*")
+_IN_PARTS = regex.compile(r"[()（）\[\]【】=]+")
+_UNSPACED = regex.compile(rf"[{UNSPACED}]")
+# Endings of nouns that differ by case or number in Slavic languages, and suffixes of Kazakh.
+_ENDING = regex.compile(
+    r"[аеёиоуыэюяьйіaeiou]{0,2}(?:й|м|х|в|ў|ми|го|му|m|h|g|v|ma|mi|ga|mu|og|om|em|ima|ama)?[уюиіeiu]?"
+)
+_SUFFIX = regex.compile(
+    r"(?:[ғгқк][ае]|[дт][аеы]н?|[дт]і|н[аеыі]н?|[нд][ыі]ң|[тд][ыі]ң|[мбп]ен|с?[ыі]н?|[ыі]?м)?"
+)
+_DEGREE = frozenset({"angle-degree"})
+_SCALES = frozenset({"temperature-celsius", "temperature-fahrenheit"})
+_BASE = {
+    "length-millimeter": (0.001, "length-meter"),
+    "length-centimeter": (0.01, "length-meter"),
+    "length-kilometer": (1000.0, "length-meter"),
+    "mass-milligram": (0.001, "mass-gram"),
+    "mass-kilogram": (1000.0, "mass-gram"),
+    "mass-tonne": (1e6, "mass-gram"),
+    "volume-milliliter": (0.001, "volume-liter"),
+    "duration-hour": (60.0, "duration-minute"),
+    "duration-week": (7.0, "duration-day"),
+}
+"""Unit -> its size in the unit that its kind is compared in."""
+_INFLECTED = frozenset({"be", "kk", "ru", "sr"})
 
 
-def is_match(answer: str, accepted: Iterable[str], language: str, question: str = "") -> bool:
-    """Return whether a free answer is accepted. accepted: gold answer, then variants; a variant that is a
-    bare number equal to the gold answer has its unit. question: may name a unit, which the answer can then
-    omit.
+def is_match(
+    answer: str, accepted: Iterable[str], language: str, question: str = "", region: str = ""
+) -> bool:
+    """Return whether a free answer is accepted.
+
+    Args:
+        accepted: the gold answer, then its variants; what one of them states (a unit, a year, a half of the
+            day) counts for the others.
+        question: may name a unit, which the answer can then omit, and words that it may repeat.
+        region: ISO 3166-1; for currencies and the order of numeric dates.
     """
-    golds = list(accepted)
-    first = quantity(golds[0], language, is_gold=True) if golds else None
-    return any(_is_same(answer, gold, first, language, question) for gold in golds)
+    item = _Accepted(tuple(accepted), language, question, region or locales.likely_region(language))
+    return item.takes(answer) or item.takes_parts(answer)
 
 
-def chosen_letter(answer: str, question: str, language: str = "en") -> str | None:
-    """Return the option that an answer to multiple choice names, by its letter or by the text of exactly one
-    option. None if the answer names no option or several, or denies the one that it names.
+@dataclass(frozen=True)
+class _Accepted:
+    """The answers that an item accepts, with the question and place by which they are read."""
+
+    texts: tuple[str, ...]
+    language: str
+    question: str
+    region: str
+
+    def takes(self, answer: str) -> bool:
+        """Return whether an answer equals one of the texts."""
+        return any(self._is_same(answer, gold) for gold in self.texts)
+
+    def takes_parts(self, answer: str) -> bool:
+        """Return whether an answer says the same more than once, as "2 (two)" does."""
+        parts = [part for part in _IN_PARTS.split(answer) if part.strip(" .,;:")]
+        return (
+            len(parts) > 1
+            and self.takes(parts[0])
+            and all(self.takes(part) or self._is_known_weekday(part) for part in parts[1:])
+        )
+
+    @cached_property
+    def read(self) -> list[tuple[Token, ...]]:
+        """Return the tokens of each accepted text."""
+        return [tokens(text, self.language, self.region, is_gold=True) for text in self.texts]
+
+    @cached_property
+    def question_tokens(self) -> tuple[Token, ...]:
+        """Return the tokens of the question."""
+        return tokens(self.question, self.language, self.region)
+
+    @cached_property
+    def question_words(self) -> tuple[str, ...]:
+        """Return the words of the question."""
+        return tuple(words_of(fold(self.question, self.language), self.language))
+
+    @cached_property
+    def years(self) -> frozenset[int]:
+        """Return the years of the accepted dates; empty if none states one."""
+        return frozenset(t.year for read in self.read for t in read if isinstance(t, Date) and t.year)
+
+    @cached_property
+    def needs_year(self) -> bool:
+        """Return whether there are several accepted dates and all state a year."""
+        dates = [t for read in self.read for t in read if isinstance(t, Date)]
+        return len(dates) > 1 and all(date.year for date in dates)
+
+    @cached_property
+    def needs_half_day(self) -> bool:
+        """Return whether all accepted times state the half of the day."""
+        return all(len(t.minutes) == 1 for read in self.read for t in read if isinstance(t, Time))
+
+    @cached_property
+    def minutes(self) -> frozenset[int]:
+        """Return the times of day that the accepted times agree on."""
+        return _agreed(t.minutes for read in self.read for t in read if isinstance(t, Time))
+
+    @cached_property
+    def days(self) -> frozenset[tuple[int, int]]:
+        """Return the days that the accepted dates agree on."""
+        return _agreed(t.days for read in self.read for t in read if isinstance(t, Date))
+
+    @cached_property
+    def units(self) -> frozenset[str]:
+        """Return all units of the accepted texts."""
+        return frozenset[str]().union(*(t.names for read in self.read for t in read if isinstance(t, Unit)))
+
+    def _is_same(self, answer: str, gold: str) -> bool:
+        """Return whether answer and accepted text are the same."""
+        if as_written(answer, self.language) == as_written(gold, self.language):
+            return bool(as_written(gold, self.language))
+        wanted = tokens(gold, self.language, self.region, is_gold=True)
+        given = tokens(answer, self.language, self.region)
+        is_number = any(isinstance(token, Number) for token in wanted)
+        if takes_back(answer, gold, self.question if is_number else "", self.language, is_number):
+            return False
+        if not is_number and all(isinstance(token, Word) for token in wanted):
+            return self._is_same_text(answer, gold)
+        if [type(token) for token in wanted] == [Date] and not any(isinstance(t, Date) for t in given):
+            date = numeric_date(answer, self.language, self.region)
+            given = (date,) if date else given
+        if [type(token) for token in wanted] == [Time] and not any(isinstance(t, Time) for t in given):
+            time = clock_time(given)
+            given = (time,) if time else given
+        return self._is_same_content(given, wanted) or self._is_same_content(
+            _in_base_units(given), _in_base_units(wanted)
+        )
+
+    def _is_same_content(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
+        """Return whether an answer has the wanted tokens in their order, lacks only what the question states,
+        and adds only what is known.
+        """
+        left = _currency_after_number(given)
+        missing: list[Token] = []
+        at = 0
+        further: list[Token] = []
+        for want in _currency_after_number(wanted):
+            place = next((n for n in range(at, len(left)) if self._equals(left[n], want)), None)
+            if place is None:
+                missing.append(want)
+                continue
+            further += left[at:place]
+            at = place + 1
+        further += left[at:]
+        if len(missing) == len(wanted) or any(not isinstance(token, (Unit, Word)) for token in missing):
+            return False
+        has_words = any(isinstance(token, (Unit, Word)) for token in left)
+        if missing and (has_words or not all(map(self._is_in_question, missing))):
+            return False
+        return all(self._is_known(token, wanted) for token in further)
+
+    def _equals(self, given: Token, wanted: Token) -> bool:
+        match given, wanted:
+            case Number(), Number():
+                return any(isclose(a, b, rel_tol=1e-12) for a in given.values for b in wanted.values)
+            case Unit(), Unit():
+                return self._is_same_unit(given.names, wanted.names)
+            case Date(), Date():
+                is_year = given.year in self.years if given.year and self.years else not self.needs_year
+                return bool(given.days & (self.days or wanted.days)) and is_year
+            case Time(), Time():
+                common = given.minutes & (self.minutes or wanted.minutes)
+                return common == given.minutes if self.needs_half_day else bool(common)
+            case Word(), Word():
+                return given == wanted or is_alike(given.text, wanted.text)
+        return given == wanted
+
+    def _is_same_unit(self, given: frozenset[str], wanted: frozenset[str]) -> bool:
+        """Return whether two units are the same. An open currency is the region's, or else the US dollar;
+        open degrees are of the scale that the question or another accepted text names.
+        """
+        if wanted == _DEGREE:
+            asked = frozenset[str]().union(*(t.names for t in self.question_tokens if isinstance(t, Unit)))
+            wanted = wanted | (given & (asked | self.units) & _SCALES)
+        local = wanted & locales.currencies_of(self.region)
+        default = frozenset({"USD"}) & wanted
+        return bool(given & (local or default or wanted))
+
+    def _is_in_question(self, token: Token) -> bool:
+        """Return whether the question has a unit or word."""
+        if isinstance(token, Unit):
+            return any(isinstance(t, Unit) and t.names & token.names for t in self.question_tokens)
+        if not isinstance(token, Word):
+            return False
+        if _UNSPACED.match(token.text):
+            return token.text in fold(self.question, self.language).replace(" ", "")
+        return any(is_alike(token.text, word) for word in self.question_words)
+
+    def _is_known(self, token: Token, wanted: Sequence[Token]) -> bool:
+        """Return whether a further token claims nothing new: a word of the question, the region's adjective,
+        or the right day of the week.
+        """
+        if isinstance(token, Weekday):
+            return self._is_right_weekday(token)
+        if isinstance(token, Unit):
+            return not self.units and self._is_in_question(token)
+        if not isinstance(token, Word) or token.text in _alternatives(self.language):
+            return False
+        is_until = token.text in locales.own_and_english("until", self.language)
+        if is_until and any(isinstance(t, (Date, Time, Weekday)) for t in wanted):
+            return True
+        return self._is_in_question(token) or self._is_of_region(token.text)
+
+    def _is_of_region(self, word: str) -> bool:
+        names = locales.region_names(self.region, self.language)
+        return any(len(name) > 3 and word.startswith(name[: max(4, len(name) - 2)]) for name in names)
+
+    def _is_right_weekday(self, token: Weekday) -> bool:
+        """Return whether a day of the week is accepted, or is that of the accepted date."""
+        if any(token in read for read in (*self.read, self.question_tokens)):
+            return True
+        return any(_weekday(year, month, day) == token.day for year in self.years for day, month in self.days)
+
+    def _is_known_weekday(self, part: str) -> bool:
+        read = tokens(part, self.language, self.region)
+        return bool(read) and all(isinstance(t, Weekday) and self._is_right_weekday(t) for t in read)
+
+    def _is_same_text(self, answer: str, gold: str) -> bool:
+        """Return whether an answer has the words of a gold text without a number, beside words that claim
+        nothing.
+        """
+        for drop in (frozenset[str](), fillers(self.language)):
+            given, wanted = (
+                [w for w in map(bare, spaced(text, self.language)) if w not in drop]
+                for text in (answer, gold)
+            )
+            if wanted and self._has_words(given, wanted):
+                return True
+        return False
+
+    def _has_words(self, given: list[str], wanted: list[str]) -> bool:
+        """Return whether the wanted words are among the given in their order, and all others are known."""
+        if _UNSPACED.match("".join(wanted)):
+            before, found, after = "".join(given).partition("".join(wanted))
+            return bool(found) and self._are_known([before, after])
+        further: list[str] = []
+        left = list(wanted)
+        for word in given:
+            if left and self._is_same_word(word, left[0]):
+                left.pop(0)
+            else:
+                further.append(word)
+        return not left and self._are_known(further)
+
+    def _are_known(self, words: Iterable[str]) -> bool:
+        pieces = (piece for word in words for piece in words_of(word, self.language))
+        return all(piece in fillers(self.language) or self._is_known(Word(piece), ()) for piece in pieces)
+
+    def _is_same_word(self, given: str, wanted: str) -> bool:
+        """Return whether two words are the same, or differ in a case ending."""
+        if given == wanted or (given.endswith(".") and len(given) > 4 and wanted.startswith(given[:-1])):
+            return True
+        if self.language not in _INFLECTED or min(len(given), len(wanted)) < 4:
+            return False
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)))
+        one, other = given[shared:], wanted[shared:]
+        if self.language == "kk":
+            return not other and _SUFFIX.fullmatch(one) is not None
+        return shared >= 3 and _ENDING.fullmatch(one) is not None and _ENDING.fullmatch(other) is not None
+
+
+def chosen_letter(
+    answer: str, question: str, language: str = "en", further: Mapping[str, Sequence[str]] | None = None
+) -> str | None:
+    """Return the option that an answer to multiple choice names, by its letter, or by its text or words that
+    no other option has. None if the answer names no option or several, or denies the one that it names.
+    further: letter -> other texts of the option, such as its translation.
     """
-    text = unicodedata.normalize("NFKC", answer).strip().translate(_LOOKALIKES)
-    text = text.upper() if len(text) < 3 else text
-    letters = set(_LETTER.findall(text))
-    if len(letters) == 1 and letters == set(_LONE.findall(text)):
-        letter = str(letters.pop())
-        return None if takes_back(answer, options(question).get(letter, ""), "", language) else letter
-    flat = plain(answer)
-    same = [k for k, v in options(question).items() if flat and flat in (plain(v), plain(f"{k} {v}"))]
-    return same[0] if len(same) == 1 else None
+    texts = {k: [text, *(further or {}).get(k, ())] for k, text in options(question).items()}
+    text = unicodedata.normalize("NFKC", answer).strip()
+    if alone := _ALONE.fullmatch(text):
+        return _letter(alone[1])
+    flat = plain(_LETTER.sub(lambda found: _letter(found[0]), text))
+    same = [
+        k for k, forms in texts.items() if flat and any(flat in (plain(v), plain(f"{k} {v}")) for v in forms)
+    ]
+    if len(same) == 1:
+        return same[0]
+    letters = {_letter(found[0]) for found in _LETTER.finditer(text)}
+    letters |= {_letter(found[1] or found[2]) for found in _MARKED.finditer(text)}
+    if len(letters) > 1 or not flat:
+        return None
+    rest = _without_letter(text, letters)
+    named = _named(rest, texts, language)
+    own = " ".join(form for k in letters | set(named) for form in texts.get(k, ()))
+    if len(named) > 1 or takes_back(answer, own, "", language):
+        return None
+    if not letters:
+        return named[0] if named else None
+    letter = letters.pop()
+    if named:
+        return letter if named == [letter] else None
+    return letter if _stands_alone(text, rest, language) else None
 
 
 def options(question: str) -> dict[str, str]:
     """Return letter -> text of the options in a question, written "A. text" or "A) text"; {} if one is
     missing.
     """
-    text = unicodedata.normalize("NFKC", question).translate(_LOOKALIKES)
-    marks = list(re.finditer(r"(?<![^\W_])([A-D])\s*[.):、]\s*", text))
-    starts = {mark[1]: mark for mark in marks}
+    text = unicodedata.normalize("NFKC", question)
+    starts: dict[str, regex.Match[str]] = {}
+    for mark in _OPTION.finditer(text):
+        if (letter := _letter(mark[1])) not in starts and len(starts) < 4 and letter == LETTERS[len(starts)]:
+            starts[letter] = mark
     if tuple(starts) != LETTERS:
         return {}
     ends = [later.start() for _, later in pairwise(starts.values())] + [len(text)]
@@ -84,64 +367,108 @@ def options(question: str) -> dict[str, str]:
     }
 
 
-@lru_cache(maxsize=1 << 16)
-def plain(text: str) -> str:
-    """Return a text in the form for comparison: folded (``quantities.fold``), single-spaced, without
-    punctuation, symbols and English articles.
+def gold_letter(answer: str) -> str | None:
+    """Return the letter of an answer such as "(b)"; None if it is none of the options'."""
+    alone = _ALONE.fullmatch(unicodedata.normalize("NFKC", answer).strip())
+    return _letter(alone[1]) if alone else None
+
+
+def _letter(character: str) -> str:
+    return character.translate(_LOOKALIKES).upper()
+
+
+def _without_letter(text: str, letters: set[str]) -> str:
+    """Return a text without the letter of an option."""
+    return _MARKED.sub(" ", _LETTER.sub(" ", text)) if letters else text
+
+
+def _named(text: str, texts: Mapping[str, Sequence[str]], language: str) -> list[str]:
+    """Return the options that a text names: the one that it is, those that it contains, or else those that
+    have all its words.
     """
-    text = _MINUS.sub("minus", fold(text))
-    characters = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
-    return " ".join(_ARTICLES.sub(" ", "".join(characters)).split())
+    drop = fillers(language)
+    given = [w for w in map(bare, spaced(text, language)) if w not in drop]
+    if not given:
+        return []
+    wanted = [(k, list(map(bare, spaced(form, language)))) for k, forms in texts.items() for form in forms]
+    exact = {k for k, words in wanted if [w for w in words if w not in drop] == given}
+    if exact:
+        return sorted(exact)
+    inside = [(k, words) for k, words in wanted if _contains(given, words)]
+    whole = {k for k, w in inside if not any(k != j and w != v and _contains(v, w) for j, v in inside)}
+    return sorted(whole or {k for k, words in wanted if _has_all(words, given)})
 
 
-def _is_same(answer: str, gold: str, first: Quantity | None, language: str, question: str) -> bool:
-    """Return whether answer and variant are the same. first: the item's gold answer, if it is a quantity; it
-    may have a unit that the variant lacks.
+def _has_all(words: Sequence[str], given: Sequence[str]) -> bool:
+    """Return whether an option has all given words; a run without spaces may be part of one of its words."""
+    return all(
+        any(is_alike(one, word) or (_UNSPACED.match(one) and one in word) for word in words) for one in given
+    )
+
+
+def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
+    """Return whether words stand in a text one after another; runs without spaces anywhere."""
+    if part and _UNSPACED.match(part[0]):
+        return "".join(part) in "".join(words)
+    n = len(part)
+    return n > 0 and any(list(words[at : at + n]) == list(part) for at in range(len(words) - n + 1))
+
+
+def _stands_alone(text: str, rest: str, language: str) -> bool:
+    """Return whether the only letter is the answer: a mark or the end follows it, or only fillers stand
+    around it. "A cup" and "В Москве" name no option.
     """
-    wanted = quantity(gold, language, is_gold=True)
-    is_bare = wanted is not None and wanted.is_bare
-    if wanted and is_bare and first and first.words and wanted.values == first.values:
-        wanted = first
-    elif plain(answer) == plain(gold) and (wanted is None or not wanted.words):
-        return bool(plain(gold))
-    if takes_back(answer, gold, question, language):
-        return False
-    if not is_bare and (date := _date(gold, language)):  # 1.8 is not the first of August
-        other = _date(answer, language)
-        if other is None or date[:2] != other[:2]:
-            return False
-        return None in (date[2], other[2]) or date[2] == other[2]
-    value = quantity(answer, language)
-    if wanted is None or value is None:
-        return False
-    if first and first.words and not wanted.words:
-        return False  # a number such as "90k" without its unit counts only if it equals the answer exactly
-    return is_same_quantity(value, wanted, question, language)
+    if not [w for w in map(bare, spaced(rest, language)) if w not in fillers(language)]:
+        return True
+    found = next(iter([*_LETTER.finditer(text), *_MARKED.finditer(text)]))
+    after = text[found.end() : found.end() + 2].lstrip(" ")
+    return not after or not after[0].isalnum() or _UNSPACED.match(after) is not None
 
 
-@lru_cache(maxsize=65_536)
-def _date(text: str, language: str) -> tuple[int, int, int | None] | None:
-    """Return (day, month, year or None) of a text that is a date and nothing else."""
-    if not any(c.isdecimal() for c in text) or len(text) > 40:
+def _currency_after_number(read: Sequence[Token]) -> list[Token]:
+    """Return the tokens with a currency that is written before its number after it, and twice named once."""
+    found: list[Token] = []
+    for token in read:
+        last = found[-1] if found else None
+        if isinstance(last, Unit) and isinstance(token, Unit) and last.names & token.names:
+            found[-1] = Unit(last.names & token.names)
+            continue
+        is_before = found and isinstance(found[-1], Unit) and isinstance(token, Number)
+        if is_before and not (len(found) > 1 and isinstance(found[-2], Number)):
+            found.insert(-1, token)
+        else:
+            found.append(token)
+    return found
+
+
+def _in_base_units(read: Sequence[Token]) -> list[Token]:
+    """Return the tokens with lengths, weights, volumes and times in one unit of their kind."""
+    found: list[Token] = []
+    for token in _currency_after_number(read):
+        factor, base = _BASE.get(min(token.names), (1.0, "")) if isinstance(token, Unit) else (1.0, "")
+        last = found[-1] if found else None
+        if base and isinstance(last, Number):
+            found[-1:] = [Number(frozenset(value * factor for value in last.values)), Unit(frozenset({base}))]
+        else:
+            found.append(token)
+    return found
+
+
+def _agreed(sets: Iterable[frozenset[Any]]) -> frozenset[Any]:
+    """Return what sets have in common, without those that have nothing in common with the ones before."""
+    common: frozenset[Any] = frozenset()
+    for one in sets:
+        common = (common & one or common) if common else one
+    return common
+
+
+def _weekday(year: int, month: int, day: int) -> int | None:
+    try:
+        return date(year, month, day).weekday()
+    except ValueError:
         return None
-    if cjk := _CJK_DATE.fullmatch(plain_digits(text).strip(" 。.")):
-        return int(cjk[3]), int(cjk[2]), int(cjk[1]) if cjk[1] else None
-    for settings, has_year in ((_YEAR, True), (_DAY, False)):
-        day = _parsed(plain_digits(text), language, settings)
-        if day is not None:
-            return day.day, day.month, day.year if has_year else None
-    return None
 
 
-def _parsed(text: str, language: str, settings: dict[str, list[str]]) -> datetime | None:
-    known = [language] if language in _languages() else ["en"]
-    settings = {**settings, "PARSERS": ["absolute-time"]}
-    day: datetime | None = dateparser.parse(text, languages=known, settings=settings)
-    return day
-
-
-@lru_cache(maxsize=1)
-def _languages() -> frozenset[str]:
-    from dateparser.data.languages_info import language_order
-
-    return frozenset(language_order)
+@lru_cache(maxsize=64)
+def _alternatives(language: str) -> frozenset[str]:
+    return frozenset(locales.own_and_english("alternatives", language))

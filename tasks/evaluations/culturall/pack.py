@@ -36,6 +36,7 @@ class CulturallTaskRow(PackRow):
     scenario_en: str = Field("", description="the scenario in English")
     question_en: str = Field("", description="the question in English")
     answer_en: str = Field("", description="the answer in English")
+    variants_en: str = Field("", description="further answers in English that are accepted, separated by |")
     explanation_en: str = Field("", description="the explanation in English")
     eval_sum: Annotated[str, StringConstraints(pattern=r"^([0-9]|1[0-5])?$")] = Field(
         "",

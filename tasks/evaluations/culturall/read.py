@@ -17,7 +17,7 @@ import polars as pl
 
 from tasks.evaluations.contract import Completions, comparable
 from tasks.evaluations.culturall.items import CulturallItem
-from tasks.evaluations.culturall.matching import chosen_letter, is_match
+from tasks.evaluations.culturall.matching import chosen_letter, is_match, options
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
 from tasks.judging.controls import EMPTY as EMPTY_TEXT
@@ -105,16 +105,21 @@ def read_answers(
     }
 
 
-def matches(condition: str, item: CulturallItem, text: str) -> bool:
-    """Return whether a text matches the item's answer, decided without a judge; see ``matching``."""
-    texts = item.texts(condition)
+def matches(item: CulturallItem, text: str) -> bool:
+    """Return whether a text matches the item's answer, decided without a judge; see ``matching``.
+
+    An answer may be in the item's language or in English under every condition, so that no condition is read
+    more mildly.
+    """
     if item.form == "choice":
-        language = "en" if condition == "english" else item.language
-        return chosen_letter(text, texts.question, language) == item.native.answer
-    question = f"{texts.question} {item.native.question}"
-    if condition == "english" and is_match(text, [texts.answer], "en", question):
+        english = options(item.english.question) if item.english else {}
+        further = {letter: [text] for letter, text in english.items()}
+        further.setdefault(item.native.answer, []).extend([*item.accepted[1:], *item.accepted_in_english[1:]])
+        return chosen_letter(text, item.native.question, item.language, further) == item.native.answer
+    if is_match(text, item.accepted, item.language, item.native.question, item.region):
         return True
-    return is_match(text, item.accepted, item.language, question)
+    english_question = item.english.question if item.english else ""
+    return is_match(text, item.accepted_in_english, "en", english_question, item.region)
 
 
 def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:
@@ -157,7 +162,7 @@ def _answer(
     text, reason = whole_text(completions.get(key))
     if text is None:
         return CulturallAnswer(None, reason)
-    is_matched = matches(condition, item, text)
+    is_matched = matches(item, text)
     if not study.judges:
         return CulturallAnswer(text, None, is_matched)
     score, unjudged = score_of(opinions, key)
@@ -214,7 +219,7 @@ def samples(study: CulturallStudy, completions: Completions) -> Iterator[Sample]
             ":".join(key),
             prompt,
             done.get(key),
-            target=list(dict.fromkeys([item.texts(condition).answer, *item.accepted])),
+            target=list(item.accepted_by(condition)),
             scores=scores | verdicts.get(key, {}),
             metadata={name: getattr(item, name) for name in (*_ABOUT[1:], "status")}
             | {"condition": condition, "item": item.item},

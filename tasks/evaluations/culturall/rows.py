@@ -45,6 +45,7 @@ LEAST_MODELS = 3
 TOO_FEW_MODELS = f"fewer than {LEAST_MODELS} other models of the cohort answered"
 IN_ENGLISH = "the items are in English"
 NO_ITEM = "no item of this answer form"
+NO_ENGLISH_VARIANTS = "matched without a judge, and an item has no accepted variants in English"
 
 CONSTANT_LETTER, OTHER_ANSWER = "null:constant-letter", "null:other-answer"
 
@@ -154,7 +155,7 @@ def _slice_rows(
 ) -> Iterator[Metric]:
     """Return the rows of a slice: accuracies with the null of guessing on the same items, agreement of judge
     and match, differences of conditions. English and native are compared over items in other languages, since
-    both send the same prompt for items in English.
+    both send the same prompt for items in English; by match only if all items accept variants in English.
     """
     items, clusters = study.columns["item"] if where == OVERALL else None, study.clusters(chosen)
     for metric, scores in own.items():
@@ -168,8 +169,19 @@ def _slice_rows(
             if not among.any():
                 yield unscored(metric, where, IN_ENGLISH, int(chosen.sum()))
                 continue
+            if metric == "english_gain" and not study.judges and _lack_variants(study, among):
+                yield unscored(metric, where, NO_ENGLISH_VARIANTS, int(among.sum()))
+                continue
             names, clusters = None if items is None else items[among], study.clusters(among)
             yield own[first].gain(own[second], metric, where, among, clusters, CORRELATION, names)
+
+
+def _lack_variants(study: CulturallStudy, chosen: BoolArray) -> bool:
+    """Return whether one of these free items has no variants in English, so that matching favours its own
+    language.
+    """
+    items = (item for item, is_chosen in zip(study.items, chosen, strict=True) if is_chosen)
+    return any(item.form == "free" and not item.english_variants for item in items)
 
 
 def _difficulty_rows(

@@ -122,7 +122,7 @@ class CulturallStudy(Prompted):
                 "scenario": texts.scenario,
                 "question": texts.question,
                 "gold": texts.answer,
-                "accepted": list(item.accepted),
+                "accepted": list(item.accepted_by(source)),
                 "explanation": texts.explanation or "none is given",
             }
 

@@ -33,6 +33,7 @@ def row(item: str, language: str, region: str, answer: str, **cells: Any) -> Row
         "explanation": f"Why {item}.",
     }
     own = {"item": item, "language": language, "region": region, "topic": "Food", "variants": None}
+    own["variants_en"] = f"{answer} in all"
     own |= {"form": "choice" if is_choice else "free", "source": "a test", "status": "not checked by people"}
     english = {f"{name}_en": text if name == "answer" else f"EN {text}" for name, text in texts.items()}
     return own | texts | english | cells

@@ -147,6 +147,19 @@ def test_english_gain_leaves_out_english_items(make_study: MakeStudy) -> None:
     assert find(of, "english_gain", "region", "GB")[3:7] == (None, made.IN_ENGLISH, 0, 8)
 
 
+def test_english_gain_by_match_needs_variants_in_english(make_study: MakeStudy) -> None:
+    rows = [{name: cell for name, cell in row.items() if name != "variants_en"} for row in ROWS]
+
+    def gain(*judges: str) -> Metric:
+        study = make_study(*judges, rows=rows, conditions=["native", "english"])
+        texts = {(c, item.item): item.native.answer for c in study.conditions for item in study.items}
+        scores = scored(study, texts, (lambda _: "CORRECT") if judges else None)
+        return find(model_rows(study, "m", "m", {"m": scores}, []), "english_gain")
+
+    assert gain()[3:7] == (None, made.NO_ENGLISH_VARIANTS, 0, 8)
+    assert gain("j")[3:7] == (0.0, None, 8, 0)
+
+
 def test_accuracy_is_judged_where_there_are_judges(make_study: MakeStudy) -> None:
     study = make_study("j", conditions=["native"])
     texts = {("native", item): text for item, text in GOLD.items()}

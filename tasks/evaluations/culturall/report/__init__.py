@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -28,6 +29,11 @@ LANGUAGES = {
     "kk": "Kazakh", "km": "Khmer", "ko": "Korean", "ms": "Malay", "ru": "Russian", "sr": "Serbian",
     "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
+
+MATCHING = Path(__file__).with_name("matching.csv")
+"""Matching held against answers that two readers labelled: by language, right answers and those refused,
+wrong answers and those accepted. A test counts them anew.
+"""
 
 MOST_REGIONS = 51
 """Number of regions of the published benchmark; a figure shows no more bars."""
@@ -89,6 +95,14 @@ class CulturallData(Frames):
         counts = self.n_items["language"]
         named = sorted(rows.to_dicts(), key=lambda row: self.label("language", row["language"]))
         return [row | {"n_items": counts.get(row["language"])} for row in named]
+
+    @cached_property
+    def matching(self) -> list[Row]:
+        """Return the rows of ``MATCHING`` for the languages of the items, sorted by shown name."""
+        rows = (
+            pl.read_csv(MATCHING).filter(pl.col("language").is_in(list(self.n_items["language"]))).to_dicts()
+        )
+        return sorted(rows, key=lambda row: self.label("language", row["language"]))
 
     @cached_property
     def settings(self) -> list[dict[str, Any]]:
@@ -250,6 +264,7 @@ def _context(data: CulturallData) -> dict[str, Any]:
         "spread": data.spread,
         "kinds": KINDS,
         "judges": data.judge_checks(),
+        "matching": data.matching,
         "judged_languages": data.judges.filter(pl.col("language").is_not_null()).height,
         "examples": data.examples.to_dicts(),
         "figures": draw(data),

@@ -1,0 +1,96 @@
+"""Texts of short answers in the forms in which they are compared, and what takes an answer back. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from itertools import takewhile
+
+import regex  # type: ignore[import-untyped]
+
+from tasks.evaluations.culturall.locales import fold, own_and_english
+from tasks.evaluations.culturall.quantities import UNSPACED, with_digits
+
+_UNSPACED = regex.compile(rf"[{UNSPACED}]")
+_MINUS = regex.compile(r"(?<!\w)[-−](?=\d)")
+_ARTICLES = regex.compile(r"\b(?:a|an|the)\b")
+_PLAIN_WORD = regex.compile(
+    rf"[{UNSPACED}\p{{M}}]+|\d+(?:[.,:]\d+)*|(?:(?![{UNSPACED}])[\p{{L}}\p{{M}}])+\.?|[\p{{S}}%°#]"
+)
+# Traditional characters and their simplified forms, of answers and everyday words.
+_SIMPLIFIED = str.maketrans(
+    "號劏單間樓戶丟裡裏產幣療國會議麵涼過醬親條個們來時這對說樣學無點開關還錢貴賣買東車馬鳥魚門問聽聲電話語讀書寫請謝"
+    "認識誰讓課長張歲歷曆週禮節歡樂藥葉萬億兩雙從後復術衛補裝製見覺觀計訊記設許證評試詩該調談論護變豐貓財貨責費資賓賽"
+    "質購跡軍輕轉農運進遠適選郵鄉醫銀鐘鐵陽陰隊階際隨險雞離難雲靈靜頁頂項順預頭題顏類風飛飯飲館駕驗體髮發魯鹽黃齊齒龍"
+    "龜壞夢夥夾奪媽孫寶實審寬將專尋導屬島師帶幫幹廠廣廳當徑愛慶應懷戲戰擇擔據換損搖敵數斷於暫業極構標機橋檢權歐殺氣決"
+    "沒況淚淨減測湯溫滅準滿漢濟灣為烏煙熱燈爭爺牆獎獨獻現環畢畫異監盤眾確碼祿種稱積穩窮競筆範築簡籃糧級紅紙純細終組結"
+    "給統經綠維網線練總績織繼續罰羅義習聖聯職腦臉臺興舊艙藝蘭處蟲衝",
+    "号㓥单间楼户丢里里产币疗国会议面凉过酱亲条个们来时这对说样学无点开关还钱贵卖买东车马鸟鱼门问听声电话语读书写请谢"
+    "认识谁让课长张岁历历周礼节欢乐药叶万亿两双从后复术卫补装制见觉观计讯记设许证评试诗该调谈论护变丰猫财货责费资宾赛"
+    "质购迹军轻转农运进远适选邮乡医银钟铁阳阴队阶际随险鸡离难云灵静页顶项顺预头题颜类风飞饭饮馆驾验体发发鲁盐黄齐齿龙"
+    "龟坏梦伙夹夺妈孙宝实审宽将专寻导属岛师带帮干厂广厅当径爱庆应怀戏战择担据换损摇敌数断于暂业极构标机桥检权欧杀气决"
+    "没况泪净减测汤温灭准满汉济湾为乌烟热灯争爷墙奖独献现环毕画异监盘众确码禄种称积稳穷竞笔范筑简篮粮级红纸纯细终组结"
+    "给统经绿维网线练总绩织继续罚罗义习圣联职脑脸台兴旧舱艺兰处虫冲",
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def plain(text: str) -> str:
+    """Return a text in the form for comparison: folded, single-spaced, without punctuation, symbols and
+    English articles.
+    """
+    text = _MINUS.sub("minus", fold(text))
+    characters = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
+    return " ".join(_ARTICLES.sub(" ", "".join(characters)).split())
+
+
+def takes_back(answer: str, gold: str, question: str, language: str, is_number: bool = True) -> bool:
+    """Return whether an answer denies its value, or makes it a bound that is in neither gold nor question. A
+    denial in the question does not excuse a denial in the answer. is_number: a last day is no bound.
+    """
+    said, right, asked = (_flat(text, language) for text in (answer, gold, question))
+    kinds = ("bounds", "until") if is_number else ("bounds",)
+    denials = (form for form in own_and_english("negations", language) if _has(said, form))
+    bounds = (form for kind in kinds for form in own_and_english(kind, language) if _has(said, form))
+    return any(not _has(right, form) for form in denials) or any(
+        not _has(right, form) and not _has(asked, form) for form in bounds
+    )
+
+
+def as_written(text: str, language: str) -> str:
+    """Return a text for plain equality: folded, without spaces and punctuation beside words."""
+    same = regex.sub(r"(?<=\d)\s+(?=\d)", "&", _MINUS.sub("−", fold(text, language)))
+    kept = "".join(c for c in same if unicodedata.category(c)[0] not in "PZC" or c in "%#/&:.,'")
+    return str(regex.sub(r"(?<!\d)[:.,'/]|[:.,'/](?!\d)", "", kept))
+
+
+def spaced(text: str, language: str) -> list[str]:
+    """Return the words and numbers of a text; a run without spaces is one word. "." stays after a word."""
+    folded = with_digits(text, language).translate(_SIMPLIFIED)
+    return list(map(str, _PLAIN_WORD.findall(folded)))
+
+
+def is_alike(one: str, other: str) -> bool:
+    """Return whether two words differ only in their endings.
+
+    Their lengths are similar, and they share at least three letters: all of the shorter word except its last
+    letter, or its last two if it is long.
+    """
+    if one == other:
+        return True
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    short, long = sorted((len(one), len(other)))
+    return long - short <= 3 and shared >= max(3, short - (2 if short > 5 else 1))
+
+
+def _flat(text: str, language: str) -> str:
+    """Return the words of a text separated by single spaces, with a space at either end."""
+    apart = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in fold(text, language))
+    return f" {' '.join(apart.split())} "
+
+
+def _has(flat: str, phrase: str) -> bool:
+    """Return whether a text contains a phrase: as whole words, or anywhere in scripts without spaces."""
+    if _UNSPACED.match(phrase):
+        return phrase in flat.replace(" ", "")
+    return f" {phrase} " in flat
