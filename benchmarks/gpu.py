@@ -26,7 +26,6 @@ from benchmarks.sizes import Sizes
 from deployments.cli.models import facts
 from tasks.engines.local import packed_trie, pretrained, speed, tree_attention
 from tasks.engines.specs import EngineSpec
-from warehouse import home
 
 BATCH_TOKENS = 32768
 REPORT = Path("culturemeter-gpu.json")
@@ -38,7 +37,7 @@ FEW = 4
 
 def gpu(sizes: Sizes) -> None:
     """Print the lines of each shape, or why it was skipped, and write the file in any case."""
-    report: dict[str, Any] = {"machine": facts(home()), "n_full": full_plan(), "shapes": {}}
+    report: dict[str, Any] = {"machine": facts(), "n_full": full_plan(), "shapes": {}}
     for name in SHAPES:
         try:
             ours = measure(

@@ -94,7 +94,7 @@ class HttpServer:
                         outer.changed.notify_all()
                 send(self)
 
-            do_GET = do_POST  # noqa: N815 - the name that the base class asks for
+            do_GET = do_HEAD = do_POST  # noqa: N815 - the names that the base class asks for
 
             def handle(self) -> None:
                 try:

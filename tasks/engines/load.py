@@ -22,7 +22,7 @@ from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Ability, Embedder, EngineError, Jobs
 from tasks.engines.published import published_answers
 from tasks.engines.served.providers import SERVERS, check_settings
-from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, catalogue, check_trust, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, catalogue, check_trust, hashes_in, resolved
 
 CLASSES = {
     "openai": "served.openai_http.OpenAIGenerator",
@@ -130,19 +130,25 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
         check_ability(spec, ability)
     if spec.is_served:
         return _class(spec)(spec, jobs)
-    spec = resolved(spec)
     with _lock, needed_by(f"model {spec.name!r}"):
+        spec = resolved_for(spec, _key(spec, cache), cache)
         key = _key(spec, cache)
         source = "" if key in _loaded else embedded.resolve(spec, cache)
-        return cached(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
+        return cached(key, partial(memory.of_engine, spec, source), partial(_build_whole, spec, source, cache))
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
     """Return whether an engine is loaded or fits beside the loaded ones; always true for a server."""
     if spec.is_served:
         return True
-    spec = resolved(spec)
+    spec = resolved_for(spec, _key(spec, cache), cache)
     return has_room_for(_key(spec, cache), partial(_claim, spec, cache))
+
+
+def resolved_for(spec: EngineSpec, key: str, cache: Path) -> EngineSpec:
+    """Return ``resolved``, which notices a folder that has changed, unless the engine is loaded."""
+    with _lock:
+        return spec if key in _loaded else resolved(spec, hashes_in(cache))
 
 
 def _key(spec: EngineSpec, cache: Path) -> str:
@@ -225,6 +231,17 @@ def _close(keys: list[str]) -> None:
     torch = sys.modules.get("torch")  # imported only by engines that use it
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
+
+
+def _build_whole(spec: EngineSpec, source: str, cache: Path) -> Any:
+    """Return a new engine; raises EngineError if its files changed while they were read."""
+    engine = _build(spec, source)
+    try:
+        resolved(spec, hashes_in(cache))
+    except EngineError:
+        engine.close()
+        raise
+    return engine
 
 
 def _build(spec: EngineSpec, source: str) -> Any:

@@ -9,7 +9,8 @@ from pathlib import Path
 from tasks.engines.embedders import WORD_VECTORS
 from tasks.engines.local.embedded import PREFIX
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import WEIGHTS, EngineSpec
+from tasks.engines.content import WEIGHTS
+from tasks.engines.specs import EngineSpec
 from tasks.parsing import parse_json
 
 LOCAL_KINDS = ("packed_trie", "masked", "seq2seq", "vllm")

@@ -21,7 +21,8 @@ from tasks.engines.protocols import (
     Samplings,
     Schemas,
 )
-from tasks.engines.specs import EngineSpec, sign_of
+from tasks.engines.content import Sign, sign_of
+from tasks.engines.specs import EngineSpec
 from tasks.parsing import decoded, parse_json
 
 LARGEST = 256 * 2**20

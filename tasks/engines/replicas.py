@@ -37,7 +37,7 @@ from tasks.engines.protocols import (
     Schemas,
     TextPair,
 )
-from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec
 
 REPLICAS, RAY = "CULTUREMETER_REPLICAS", "CULTUREMETER_RAY"
 """Environment variables: the number of copies, and the address of their Ray cluster."""
@@ -72,7 +72,7 @@ def load_engine(spec: EngineSpec, cache: Path, ability: Ability, jobs: Jobs | No
     if spec.is_served or (n == 1 and not address):
         return load.load(spec, cache, ability, jobs)
     load.check_ability(spec, ability)
-    spec = resolved(spec)
+    spec = load.resolved_for(spec, _key(spec, cache, n, address), cache)
     if ":" in spec.device:
         raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for replicas set "cuda"')
     key = _key(spec, cache, n, address)
@@ -86,7 +86,7 @@ def has_room(spec: EngineSpec, cache: Path) -> bool:
     address, n = os.environ.get(RAY), width(spec)
     if spec.is_served or (n == 1 and not address):
         return load.has_room(spec, cache)
-    spec = resolved(spec)
+    spec = load.resolved_for(spec, _key(spec, cache, n, address), cache)
     return load.has_room_for(_key(spec, cache, n, address), partial(_claim, spec, cache, n, address))
 
 

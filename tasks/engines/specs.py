@@ -10,13 +10,12 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from tasks.engines import content
 from tasks.engines.extras import check as check_installed
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
@@ -56,8 +55,8 @@ WITHOUT_WEIGHTS = ("published", "fake")
 PUBLISHED_OF = {"english_human_evaluation": "Llama3"}
 """Stem of a file of published predictions -> the model that its paper names (Zhou et al. 2025)."""
 
-WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
-"""Endings of files with weights."""
+VERSION = 2
+"""Version of the engines of this machine, in their hashes: raised when one of them gives other numbers."""
 
 Options = TypeVar("Options", bound=BaseModel)
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -78,7 +77,14 @@ class EngineSpec(BaseModel):
         description="Hugging Face id, local folder, embedded:<name>, a served model's id, or the file of "
         "published predictions"
     )
-    revision: str | None = Field(default=None, description="commit, tag or branch of a Hugging Face model")
+    revision: str | None = Field(
+        default=None, description="commit, tag or branch of a Hugging Face model; the plan looks its commit up"
+    )
+    content: str | None = Field(
+        default=None,
+        description="the model by content: a hash of its files, a commit, or a package's pin; the plan fills it "
+        "in, and a stated one is checked",
+    )
     dtype: Dtype = Field(
         default="auto", description="auto: float32 or bfloat16, whichever the device multiplies faster"
     )
@@ -192,10 +198,12 @@ class EngineSpec(BaseModel):
         For a served model this includes its server (``served_as``, else host, port and path of ``base_url``),
         whose precision and prompt template are unknown, its settings of reasoning and web search, and the
         fields of a sampling that are not sent to it (``unsent``). The fake engine has no precision.
-        Published predictions are identified by the content of their file.
+        Published predictions are identified by the content of their file, and a local model by its own
+        (``content``): neither its path nor its name is part of the identity.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
+            EngineError: the model is missing.
         """
         options = {k: v for k, v in self.options.items() if k not in OPERATIONAL}
         if self.is_served:
@@ -205,17 +213,15 @@ class EngineSpec(BaseModel):
             not_sent = {"not_sent": left_out} if (left_out := unsent(self)) else {}
             return self.model_dump(include={"kind", "model", "revision"}) | own | features | not_sent
         if self.kind == "published":
-            return {"kind": self.kind, "sha256": content_hash(Path(self.model))}
-        fields = {"kind", "model", "revision", "prompt_style"}
-        if has_dtype(self):
-            if self.dtype == "auto":
-                raise ValueError(f'model {self.name!r}: dtype "auto" has no identity before ``resolved``')
-            fields.add("dtype")
-        if self.compile:
-            fields.add("compile")
-        # vLLM once used the chat template under style "base"; that engine must keep another hash.
-        plain = {"completion": "plain"} if self.kind == "vllm" and self.prompt_style == "base" else {}
-        return self.model_dump(include=fields) | {"options": options} | plain
+            return {"kind": self.kind, "sha256": content.content_hash(Path(self.model))}
+        if not has_weights(self):
+            fields = {"kind", "model", "revision", "prompt_style"}
+            return self.model_dump(include=fields) | {"options": options}
+        if self.dtype == "auto":
+            raise ValueError(f'model {self.name!r}: dtype "auto" has no identity before ``resolved``')
+        compiled = {"compile"} if self.compile else set[str]()
+        own = {"version": VERSION, "content": self.content or content_of(self), "options": options}
+        return self.model_dump(include={"kind", "prompt_style", "dtype"} | compiled) | own
 
     def described(self) -> dict[str, Any]:
         """Return the fields that a run stores: all but the access data, and a server as in its identity."""
@@ -230,70 +236,39 @@ class EngineSpec(BaseModel):
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def has_dtype(spec: EngineSpec) -> bool:
-    """Return whether the spec's dtype affects results; a served model has the server's dtype."""
+def content_of(spec: EngineSpec, record: Path | None = None) -> str:
+    """Return what a local model is now, by ``content.of``, whatever the spec states."""
+    return content.of(spec.name, spec.model, spec.revision, record)
+
+
+def has_weights(spec: EngineSpec) -> bool:
+    """Return whether weights are loaded on this machine, in the spec's dtype."""
     return not spec.is_served and spec.kind not in WITHOUT_WEIGHTS
 
 
 def model_hash(spec: EngineSpec) -> str:
     """Return 16 hex digits that name a spec's model in any engine, for joins across evaluations.
 
-    A model is its weights and its prompt style. Engine, precision and options change digits of an answer, so
-    two engines of one model count as one model. Weights are identified without loading them:
+    Engine, precision and options change digits of an answer, so two engines of one model count as one model.
+    A model is its prompt style and:
 
-    - a local folder: the content of its weight files, an adapter's included, whatever their names; read once
-      per process. Its path, if it is missing or has no weights
-    - an embedded model: its name, because the package pins the content
+    - on this machine: weights, tokenizer, chat template and adapter by ``content``
     - a file of published predictions: its content
-    - a Hugging Face id: the id and the spec's revision
-    - a served model: its id, its server (``served_as``, else host, port and path), and the spec's settings of
-      reasoning and web search; nothing else is known about it
+    - a served model: its id, revision, server (``served_as``, else host, port and path), and the spec's
+      settings of reasoning and web search; nothing else is known about it
     """
     if spec.is_served:
         host = spec.served_as or server(spec.base_url or SERVERS[spec.kind].url)
         reasoning = "" if spec.reasoning is None else str(spec.reasoning)
         web = "" if spec.web is None else str(spec.web).lower()
         parts = [f"{host}/{spec.model}", spec.revision or "", "", reasoning, web]
+    elif has_weights(spec):
+        parts = [spec.content or content_of(spec), "", spec.prompt_style, "", ""]
     else:
         is_file = spec.kind == "published"
-        weights = content_hash(Path(spec.model)) if is_file else _weights_hash(Path(spec.model)) or spec.model
-        parts = [weights, spec.revision or "", spec.prompt_style, "", ""]
+        name = content.content_hash(Path(spec.model)) if is_file else spec.model
+        parts = [name, spec.revision or "", spec.prompt_style, "", ""]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def _weights_hash(folder: Path) -> str | None:
-    """Return a SHA-256 over the sorted hashes of the weight files; None if there are none."""
-    if not folder.is_dir():
-        return None
-    files = [path for path in sorted(folder.iterdir()) if path.suffix in WEIGHTS and path.is_file()]
-    signs = [sign_of(path) for path in files]
-    with ThreadPoolExecutor(4) as pool:
-        hashes = sorted(pool.map(_file_hash, files, signs))
-    return f"sha256:{hashlib.sha256(''.join(hashes).encode()).hexdigest()}" if hashes else None
-
-
-def sign_of(path: Path) -> tuple[int, int, int]:
-    """Return what changes with a file's content: inode, time of change and bytes; raises EngineError."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise EngineError(f"{path}: cannot be read ({error.strerror}): check the path") from error
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def content_hash(path: Path) -> str:
-    """Return the SHA-256 of a file; raises EngineError if it cannot be read."""
-    try:
-        return _file_hash(path, sign_of(path))
-    except OSError as error:
-        raise EngineError(f"{path}: cannot be read ({error.strerror}): check the path") from error
-
-
-@lru_cache(maxsize=4096)
-def _file_hash(path: Path, sign: tuple[int, int, int]) -> str:
-    """Return the SHA-256 of a file; a changed ``sign`` makes it hash the file again."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def allow(remote_code: bool = False, pickle: bool = False) -> None:
@@ -333,21 +308,42 @@ def in_flight(spec: EngineSpec | None) -> int:
     return n if isinstance(n, int) else 0
 
 
-def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
-    """Return the spec with dtype "auto" replaced by its device's faster dtype (``devices.fastest_dtype``).
+def with_dtype(spec: EngineSpec) -> EngineSpec:
+    """Return the spec with dtype "auto" replaced by its device's dtype (``devices.auto_dtype``).
 
     Specs with another dtype, and kinds without a dtype, are returned unchanged, without using the device.
-
-    Args:
-        record: folder with the timed result.
 
     Raises:
         EngineError: the device is missing, or the libraries for local models are not installed.
     """
-    if spec.dtype != "auto" or not has_dtype(spec):
+    if spec.dtype != "auto" or not has_weights(spec):
         return spec
     check_installed("torch", f"model {spec.name!r}")
-    return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device, record)})
+    return spec.model_copy(update={"dtype": devices.auto_dtype(spec.device)})
+
+
+def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
+    """Return the spec with the dtype of its device, its model's content, and a Hugging Face id's commit.
+
+    Its files are read, or the hub is asked, so that the returned spec names one model for good.
+
+    Args:
+        record: folder with the hashes of large files (``content.content_hash``).
+
+    Raises:
+        EngineError: the model is missing, or is not the one that the spec's content states.
+    """
+    if not has_weights(spec):
+        return spec
+    spec = with_dtype(spec)
+    found = content_of(spec, record)
+    if spec.content not in (None, found):
+        raise EngineError(
+            f"model {spec.name!r}: {spec.model} has changed: its content is {found}, and {spec.content} was "
+            "planned or stated; run again to score the new one, or put the old files back"
+        )
+    commit = {"revision": found.removeprefix(content.HUB)} if found.startswith(content.HUB) else {}
+    return spec.model_copy(update={"content": found, **commit})
 
 
 def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
@@ -366,19 +362,24 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
     """Return the spec of a model by name, id, or path of its spec, folder or published predictions.
 
     Args:
-        user_folder: folder of the user's specs, which may be read-only; timings are stored beside it.
+        user_folder: folder of the user's specs, which may be read-only.
         dtype: used in place of the spec's own.
 
     Raises:
-        EngineError: the name is unknown (the message lists the known names), or its device is missing.
+        EngineError: the name is unknown (the message lists the known names), or its model or device is missing.
     """
     spec = find_spec(name, user_folder)
-    record = user_folder.parent / "devices" if user_folder else None
+    record = hashes_in(user_folder.parent / "models") if user_folder else None
     return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}), record)
 
 
+def hashes_in(cache: Path) -> Path:
+    """Return the folder with the hashes of large files. cache: ``$CULTUREMETER_HOME/models``."""
+    return cache / ".hashes"
+
+
 def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
-    """Return a model's spec as ``load_spec`` does, but leave dtype "auto" and use no device."""
+    """Return a model's spec as ``load_spec`` does, but leave dtype "auto" and do not look at its content."""
     known = catalogue(user_folder)
     if name in known:
         return read_spec(known[name])

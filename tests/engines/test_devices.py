@@ -1,10 +1,9 @@
-"""The faster precision of a device is measured once and stays the same; batches fit their budget."""
+"""Precision "auto" is a rule by device and flags; batches fit their budget."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,67 +12,53 @@ import torch
 
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError
+from tasks.engines.specs import EngineSpec, resolved
 
-HAS_AMX = Path("/proc/cpuinfo").is_file() and "amx_bf16" in Path("/proc/cpuinfo").read_text()
-
-
-def chosen(**environment: str) -> str:
-    """Return the precision that a new process on this CPU chooses."""
-    code = "from tasks.engines.local.devices import fastest_dtype; print(fastest_dtype('cpu'))"
-    own = {**os.environ, **environment}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
-    return done.stdout.strip()
+FLAGS = "model name\t: some CPU\nflags\t\t: fpu avx2 {}\n"
 
 
-def test_cpu_without_native_bfloat16_uses_float32() -> None:
-    assert chosen(ONEDNN_MAX_CPU_ISA="AVX2") == "float32"
-
-
-@pytest.mark.skipif(not HAS_AMX, reason="this CPU has no AMX")
-def test_cpu_with_amx_uses_bfloat16() -> None:
-    assert chosen() == "bfloat16"
+@pytest.fixture
+def flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that gives this machine's CPU a flag."""
+    monkeypatch.delenv(devices.ISA_LIMIT, raising=False)
+    monkeypatch.setattr(devices, "CPU_INFO", tmp_path / "cpuinfo")
+    return lambda flag: (tmp_path / "cpuinfo").write_text(FLAGS.format(flag)) and None
 
 
 @pytest.mark.parametrize(
-    ("float32", "bfloat16", "faster"),
-    [(1.0, 0.2, "bfloat16"), (1.0, 0.8, "bfloat16"), (1.0, 0.9, "float32"), (1.0, 20.0, "float32")],
+    ("flag", "limit", "dtype"),
+    [
+        ("amx_bf16", None, "bfloat16"),
+        ("amx_bf16", "AVX512_CORE_AMX", "bfloat16"),
+        ("amx_bf16", "ALL", "bfloat16"),
+        ("amx_bf16", "AVX2", "float32"),
+        ("avx512_bf16", None, "float32"),
+        ("", None, "float32"),
+    ],
 )
-def test_bfloat16_is_chosen_only_if_clearly_faster(
-    monkeypatch: pytest.MonkeyPatch, float32: float, bfloat16: float, faster: str
+def test_auto_is_a_rule_by_flags(
+    flags: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, flag: str, limit: str | None, dtype: str
 ) -> None:
-    monkeypatch.setattr(devices, "_seconds_of_products", lambda: {"float32": float32, "bfloat16": bfloat16})
-    assert devices._fastest_dtype.__wrapped__("cpu") == faster
+    flags(flag)
+    if limit:
+        monkeypatch.setenv(devices.ISA_LIMIT, limit)
+    assert devices.auto_dtype("cpu") == dtype
 
 
-def test_precisions_are_timed_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = devices.fastest_dtype("cpu")
-    monkeypatch.setattr(devices, "_seconds_of_products", lambda: pytest.fail("timed again"))
-    assert devices.fastest_dtype("cpu") == first
-
-
-def test_chosen_precision_is_stored_per_cpu_and_reused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_auto_measures_nothing_and_stores_nothing(
+    flags: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A file stored beside the specs is read too; a damaged file is ignored."""
-    seconds = {"float32": 1.0, "bfloat16": 0.1}
-    monkeypatch.setattr(devices, "_seconds_of_products", lambda: seconds)
-    fresh = devices._fastest_dtype.__wrapped__
-    folder = tmp_path / "engines"
-    assert fresh("cpu", folder) == "bfloat16"
-    seconds["bfloat16"] = 2.0
-    assert fresh("cpu", folder) == fresh("cpu", tmp_path / "devices") == "bfloat16"
-    assert fresh("cpu", tmp_path / "other" / "folder") == "float32"
-    next(folder.glob("faster-dtype-*[!k]")).write_text("bflo")
-    assert fresh("cpu", folder) == "float32"
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI")
-    seconds["bfloat16"] = 0.1
-    assert fresh("cpu", folder) == "bfloat16"
+    """Two machines of one kind are the same engine, although one of them is busy."""
+    flags("amx_bf16")
+    for clock in ("time", "monotonic", "perf_counter", "process_time"):
+        monkeypatch.setattr(time, clock, lambda: pytest.fail("timed"))
+    spec = EngineSpec(name="m", model="embedded:smollm2-135m")
+    assert resolved(spec).hash() == resolved(spec.model_copy(update={"device": "cpu"})).hash()
+    assert [path.name for path in tmp_path.iterdir()] == ["cpuinfo"]
 
 
-def test_both_precisions_are_timed() -> None:
-    seconds = devices._seconds_of_products()
-    assert seconds.keys() == {"float32", "bfloat16"}
-    assert all(value > 0 for value in seconds.values())
+def test_without_flags_auto_is_float32(flags: Callable[[str], None]) -> None:
+    assert devices.auto_dtype("cpu") == "float32"
 
 
 def test_auto_is_the_gpu_if_there_is_one() -> None:
@@ -85,7 +70,7 @@ def test_auto_is_the_gpu_if_there_is_one() -> None:
 )
 def test_unknown_device_is_refused(name: str, message: str) -> None:
     with pytest.raises(EngineError, match=message):
-        devices.fastest_dtype(name)
+        devices.auto_dtype(name)
 
 
 def test_batches_hold_every_row_once_and_stay_within_the_budget() -> None:

@@ -21,6 +21,7 @@ from tasks.engines.specs import (
     load_spec,
     read_spec,
     resolved,
+    with_dtype,
 )
 
 
@@ -48,7 +49,7 @@ def test_unknown_model_is_refused_with_the_catalogue() -> None:
 
 
 def test_hugging_face_id_or_local_folder_is_a_spec(tmp_path: Path) -> None:
-    assert load_spec("Qwen/Qwen3-0.6B").name == "qwen3-0.6b"
+    assert find_spec("Qwen/Qwen3-0.6B", None).name == "qwen3-0.6b"
     folder = tmp_path / "tuned"
     write(folder, "config.json", "{}")
     assert load_spec(str(folder)) == resolved(EngineSpec(name="tuned", model=str(folder)))
@@ -97,8 +98,8 @@ def test_latin1_file_is_reported(tmp_path: Path) -> None:
 def test_user_folder_overrides_and_adds(tmp_path: Path) -> None:
     write(tmp_path, "smollm2-135m.toml", 'model = "/models/mine"\ndtype = "float32"')
     write(tmp_path, "café.toml", 'model = "org/café"')
-    assert load_spec("smollm2-135m", tmp_path).model == "/models/mine"
-    assert load_spec("café", tmp_path).name == "café"
+    assert find_spec("smollm2-135m", tmp_path).model == "/models/mine"
+    assert find_spec("café", tmp_path).name == "café"
     assert find_spec("smollm2-135m", tmp_path / "absent") == find_spec("smollm2-135m", None)
 
 
@@ -106,6 +107,8 @@ def test_user_folder_overrides_and_adds(tmp_path: Path) -> None:
     "change",
     [
         {"name": "other"},
+        {"model": "/moved/here"},
+        {"revision": "v2"},
         {"device": "cuda:1"},
         {"batch_tokens": 128},
         {"base_url": "http://elsewhere/v1"},
@@ -116,7 +119,7 @@ def test_user_folder_overrides_and_adds(tmp_path: Path) -> None:
     ],
 )
 def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> None:
-    spec = EngineSpec(name="m", model="a/b", dtype="bfloat16")
+    spec = EngineSpec(name="m", model="a/b", content="commit:1", dtype="bfloat16")
     assert spec.model_copy(update=change).hash() == spec.hash()
 
 
@@ -124,8 +127,7 @@ def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> N
     "change",
     [
         {"kind": "vllm"},
-        {"model": "a/c"},
-        {"revision": "v2"},
+        {"content": "commit:2"},
         {"dtype": "float32"},
         {"prompt_style": "base"},
         {"compile": True},
@@ -133,27 +135,27 @@ def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> N
     ],
 )
 def test_hash_changes_with_what_can_change_a_score(change: dict[str, object]) -> None:
-    spec = EngineSpec(name="m", model="a/b", dtype="bfloat16")
+    spec = EngineSpec(name="m", model="a/b", content="commit:1", dtype="bfloat16")
     assert spec.model_copy(update=change).hash() != spec.hash()
 
 
 def test_shipped_specs_leave_the_precision_to_the_device() -> None:
     assert {read_spec(path).dtype for path in catalogue().values()} == {"auto"}
-    assert load_spec("smollm2-135m").dtype == devices.fastest_dtype("cpu")
+    assert load_spec("smollm2-135m").dtype == devices.auto_dtype("cpu")
     assert load_spec("smollm2-135m", dtype="float16").dtype == "float16"
 
 
 def test_dtype_auto_has_no_hash_before_it_is_resolved() -> None:
-    spec = EngineSpec(name="m", model="a/b")
+    spec = EngineSpec(name="m", model="embedded:smollm2-135m")
     with pytest.raises(ValueError, match=r"'m'.*before ``resolved``"):
         spec.hash()
-    assert resolved(spec).hash() == spec.model_copy(update={"dtype": devices.fastest_dtype("cpu")}).hash()
+    assert resolved(spec).hash() == spec.model_copy(update={"dtype": devices.auto_dtype("cpu")}).hash()
     assert resolved(resolved(spec)) == resolved(spec)
 
 
 def test_stated_precision_is_kept() -> None:
     spec = EngineSpec(name="m", model="a/b", dtype="float16", device="cuda:7")  # no such device here
-    assert resolved(spec) is spec
+    assert with_dtype(spec) is spec
 
 
 @pytest.mark.parametrize("kind", ["openai", "fake"])
@@ -246,15 +248,15 @@ def test_cost_is_tokens_times_prices() -> None:
 
 
 def test_hash_does_not_depend_on_the_order_of_options() -> None:
-    one = EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"a": 1, "b": 2})
-    other = EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"b": 2, "a": 1})
+    one = EngineSpec(name="m", model="a/b", content="x", dtype="bfloat16", options={"a": 1, "b": 2})
+    other = EngineSpec(name="m", model="a/b", content="x", dtype="bfloat16", options={"b": 2, "a": 1})
     assert one.hash() == other.hash()
 
 
 @pytest.mark.parametrize(
     ("spec", "pinned"),
     [
-        (EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"a": 1, "b": 2}), "b3a1d3a2bd45085e"),
+        (EngineSpec(name="m", model="a/b", content="x", dtype="bfloat16", options={"a": 1, "b": 2}), "f5e7e0a2720b77a9"),
         (EngineSpec(name="m", kind="fake", model="m"), "de43302ae66e72a4"),
         (served(base_url="http://host:8000/v1"), "3f78305e7f3d6f72"),
     ],
@@ -289,8 +291,8 @@ def test_reasoning_and_web_are_refused_for_local_models(tmp_path: Path, field: s
         read_spec(path)
 
 
-def test_vllm_base_style_is_another_engine_than_chat_style() -> None:
-    auto = EngineSpec(name="m", kind="vllm", model="m", dtype="float32")
+@pytest.mark.parametrize("kind", ["vllm", "packed_trie"])
+def test_base_style_is_another_engine_than_chat_style(kind: Any) -> None:
+    auto = EngineSpec(name="m", kind=kind, model="m", content="x", dtype="float32")
     base = auto.model_copy(update={"prompt_style": "base"})
-    assert base.identity()["completion"] == "plain"
-    assert "completion" not in auto.identity()
+    assert base.hash() != auto.hash()

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.engines.specs import EngineSpec, model_hash
 
-HUB: dict[str, Any] = {"name": "a", "model": "owner/model", "dtype": "float32"}
+HUB: dict[str, Any] = {"name": "a", "model": "owner/model", "content": "commit:1", "dtype": "float32"}
 SERVED: dict[str, Any] = {"name": "s", "kind": "openai", "model": "gpt", "base_url": "http://host:8000/v1"}
 
 
@@ -21,6 +21,7 @@ def spec(base: dict[str, Any], **changes: Any) -> EngineSpec:
     "changes",
     [
         {"name": "b"},
+        {"model": "owner/renamed"},
         {"kind": "vllm"},
         {"kind": "masked"},
         {"dtype": "bfloat16"},
@@ -38,8 +39,7 @@ def test_engine_precision_options_and_price_keep_the_model_hash(changes: dict[st
 @pytest.mark.parametrize(
     ("base", "changes"),
     [
-        (HUB, {"model": "owner/other"}),
-        (HUB, {"revision": "abc"}),
+        (HUB, {"content": "commit:2"}),
         (HUB, {"prompt_style": "base"}),
         (SERVED, {"model": "gpt-2"}),
         (SERVED, {"base_url": "http://other:8000/v1"}),
@@ -54,16 +54,3 @@ def test_model_revision_style_and_server_change_the_model_hash(
     assert model_hash(spec(base, **changes)) != model_hash(spec(base))
 
 
-def test_model_hash_of_a_folder_is_its_weights(tmp_path: Path) -> None:
-    def folder(name: str, **weights: bytes) -> EngineSpec:
-        (tmp_path / name).mkdir(exist_ok=True)
-        for file, content in weights.items():
-            (tmp_path / name / f"{file}.safetensors").write_bytes(content)
-        return EngineSpec(name=name, model=str(tmp_path / name), dtype="float32")
-
-    first = model_hash(folder("a", one=b"1", two=b"2"))
-    assert model_hash(folder("b", two=b"1", one=b"2")) == first, "names of files and folders do not count"
-    assert model_hash(folder("c", one=b"1", two=b"2", adapter_model=b"3")) != first
-    assert model_hash(folder("d", one=b"1")) != first
-    assert model_hash(folder("a", one=b"changed")) != first, "a file that has changed is read again"
-    assert model_hash(folder("e")) != model_hash(folder("f")), "without weights the path is all there is"

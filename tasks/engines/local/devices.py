@@ -1,4 +1,4 @@
-"""Chooses the device of a model, its fastest precision there, and the size of one pass.
+"""Chooses the device of a model, its precision there, and the size of one pass.
 
 torch is imported only inside functions that need it.
 """
@@ -9,16 +9,11 @@ import ctypes
 import os
 import platform
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import EngineError
@@ -26,20 +21,18 @@ from tasks.engines.protocols import EngineError
 if TYPE_CHECKING:
     import torch
 
-FastDtype = Literal["float32", "bfloat16"]
+AutoDtype = Literal["float32", "bfloat16"]
 
-FORMER_RECORD = "engines"
-"""Earlier folder of the record. Its dtype is still used, because stored engine hashes contain it."""
-SHAPE = (128, 576, 1536)
-"""Rows, inputs and outputs of the timed product: a batch through a wide layer of a small model."""
-SECONDS = 0.1
-CLEARLY_FASTER = 1.2
-"""Least speed of bfloat16 over float32 at which it is chosen, so that noise does not decide."""
+CPU_INFO = Path("/proc/cpuinfo")
+BFLOAT16_FLAG = "amx_bf16"
+"""Flag of CPUs that multiply bfloat16 several times as fast as float32; most others emulate it at a twentieth
+of float32's speed."""
+ISA_LIMIT = "ONEDNN_MAX_CPU_ISA"
+"""Environment variable that keeps oneDNN, which multiplies, from instructions that the CPU has."""
+WITH_AMX = ("DEFAULT", "ALL")
+"""Its values, beside those that name AMX, that allow the instructions of ``BFLOAT16_FLAG``."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
-
-_timing = Lock()
-
 
 def device(name: str) -> torch.device:
     """Return the device of a spec; "auto" is the GPU if there is one, else the CPU.
@@ -81,9 +74,16 @@ def gpus() -> list[str]:
 
 def processor() -> str:
     """Return the kernel's line with the processor's name."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    return next((line for line in lines if line.startswith("model name")), platform.processor())
+    return _cpu_line("model name") or platform.processor()
+
+
+def _cpu_line(name: str) -> str:
+    """Return the kernel's line of this name about the first processor; "" if there is none."""
+    try:
+        lines = CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # another system than Linux
+        return ""
+    return next((line for line in lines if line.startswith(name)), "")
 
 
 def cores() -> int:
@@ -91,82 +91,26 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
-    """Return float32 or bfloat16, whichever the device multiplies faster; timed once per process and device.
+def auto_dtype(name: str) -> AutoDtype:
+    """Return the precision of dtype "auto" on a device: bfloat16 where the hardware has it, else float32.
 
-    Most CPUs emulate bfloat16 at a twentieth of float32's speed; with AMX it is several times as fast. CPU
-    flags do not show what the libraries achieve with them, so a product is timed.
-
-    Args:
-        record: folder with the timed result for this CPU. Precision is part of an engine's identity, so a
-            busy moment must not change it.
+    A rule by the device's own properties, never a measurement: equal machines are the same engine, however busy
+    they are. On a GPU it is native bfloat16, on a CPU the flag ``BFLOAT16_FLAG`` if oneDNN may use it.
 
     Raises:
         EngineError: see ``device``.
     """
-    with _timing:
-        return _fastest_dtype(str(device(name)), record)
-
-
-@cache
-def _fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
     import torch
 
-    if name.startswith("cuda"):
-        with torch.cuda.device(name):
-            native = torch.cuda.is_bf16_supported(including_emulation=False)
-        return "bfloat16" if native else "float32"
-    if name != "cpu":
-        return "float32"
-    if record is None:
-        return _timed()
-    record.mkdir(parents=True, exist_ok=True)
-    file = record / f"faster-dtype-{sha256(_cpu().encode()).hexdigest()[:16]}"
-    with FileLock(f"{file}.lock"):
-        for path in (file, record.parent / FORMER_RECORD / file.name):
-            for dtype in ("float32", "bfloat16"):
-                if path.exists() and path.read_text() == dtype:
-                    return dtype
-        file.write_text(timed := _timed())
-    return timed
-
-
-def _cpu() -> str:
-    """Return everything that a product's speed depends on: processor, libraries, and their limits."""
-    import torch
-
-    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
-    return "\n".join([processor(), torch.__version__, torch.backends.cpu.get_cpu_capability(), limit])
-
-
-def _timed() -> FastDtype:
-    seconds = _seconds_of_products()
-    return "bfloat16" if seconds["float32"] >= CLEARLY_FASTER * seconds["bfloat16"] else "float32"
-
-
-def _seconds_of_products() -> dict[str, float]:
-    """Return the seconds of each dtype's fastest product; they take turns, so a busy moment affects both."""
-    import torch
-
-    keep_freed_memory()
-    rows, inputs, outputs = SHAPE
-    pairs = {
-        str(dtype).removeprefix("torch."): (
-            torch.ones(rows, inputs, dtype=dtype),
-            torch.ones(outputs, inputs, dtype=dtype),
-        )
-        for dtype in (torch.float32, torch.bfloat16)
-    }
-    best = dict.fromkeys(pairs, float("inf"))
-    for pair in pairs.values():
-        torch.nn.functional.linear(*pair)  # the first call sets kernels up
-    end = time.process_time() + SECONDS
-    while time.process_time() < end:
-        for dtype, pair in pairs.items():
-            start = time.process_time()
-            torch.nn.functional.linear(*pair)
-            best[dtype] = min(best[dtype], time.process_time() - start)
-    return best
+    chosen = device(name)
+    if chosen.type == "cuda":
+        with torch.cuda.device(chosen):
+            is_native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        limit = os.environ.get(ISA_LIMIT, "").upper()
+        is_allowed = not limit or limit in WITH_AMX or "AMX" in limit
+        is_native = chosen.type == "cpu" and is_allowed and BFLOAT16_FLAG in _cpu_line("flags").split()
+    return "bfloat16" if is_native else "float32"
 
 
 def keep_freed_memory() -> None:

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from filelock import FileLock
 
+from tasks.engines import content
+from tasks.engines.content import PREFIX
 from tasks.engines.extras import check as check_installed
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 Stage = Callable[[str], None]
 """Called with a sentence on the current stage, and with the licence notice."""
 
-PREFIX = "embedded:"
 DEFAULT = "embedded:all-minilm-l6-v2"
 """The default embedder."""
 RECORD = "culturemeter.json"
@@ -152,34 +153,21 @@ def resolve(spec: EngineSpec, cache: Path) -> str:
         return ""
     if spec.model.startswith(PREFIX):
         return str(prepare(spec.model.removeprefix(PREFIX), cache))
-    path = Path(spec.model).expanduser()
-    if path.is_absolute() or spec.model.startswith((".", "~")) or path.exists():
-        if not (path / "config.json").is_file():
-            raise EngineError(
-                f"model {spec.name!r}: there is no config.json in {path}; give a folder in the Hugging Face "
-                "layout (config.json, *.safetensors, tokenizer.json)"
-            )
-        return str(path)
+    if content.is_folder(spec.model):
+        return str(content.checked_folder(spec.name, spec.model))
     _check_hub(spec)
     return spec.model
 
 
 def _check_hub(spec: EngineSpec) -> None:
     """Fetch the model's config.json (offline: from the local cache), so that errors come early."""
-    from huggingface_hub import errors, hf_hub_download
+    from huggingface_hub import hf_hub_download
 
     try:
-        hf_hub_download(spec.model, "config.json", revision=spec.revision)
-    except errors.GatedRepoError as error:
-        advice = f"accept its terms at https://huggingface.co/{spec.model} and run `hf auth login`"
-        raise EngineError(f"model {spec.model!r} is gated: {advice}") from error
-    except errors.RevisionNotFoundError as error:
-        raise EngineError(f"model {spec.model!r} has no revision {spec.revision!r}") from error
-    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        advice = "check the spelling (owner/name); a private one needs `hf auth login`"
-        raise EngineError(f"Hugging Face has no model {spec.model!r}: {advice}") from error
-    except errors.RemoteEntryNotFoundError as error:
-        raise EngineError(f"{spec.model!r} has no config.json: not a transformers model") from error
+        with content.hub_refusals(spec.model, spec.revision):
+            hf_hub_download(spec.model, "config.json", revision=spec.revision)
+    except EngineError:
+        raise
     except Exception as error:  # the network and the HTTP library may raise anything
         raise EngineError(
             f"model {spec.model!r} is not in the local Hugging Face cache and huggingface.co cannot be "

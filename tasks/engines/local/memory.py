@@ -19,7 +19,7 @@ import psutil
 
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, with_dtype
 from tasks.parsing import parse_json
 
 VARIABLE = "CULTUREMETER_ENGINE_MEMORY"
@@ -88,7 +88,7 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
         return Claim(device, budget(device))
     if spec.kind == "vllm":
         return Claim(device, (without_kv_cache(spec, source) or 0) + (kv_cache or _cpu_kv_cache()))
-    weights = sum(tensors) * (4 if resolved(spec).dtype == "float32" else 2)
+    weights = sum(tensors) * (4 if with_dtype(spec).dtype == "float32" else 2)
     head = 4 * max(tensors)  # its copy in float32; no other matrix is as large
     return Claim(device, int(SLACK * (weights + head)))
 
@@ -117,7 +117,7 @@ def without_kv_cache(spec: EngineSpec, source: str) -> int | None:
     tensors = _tensor_sizes(source, spec.revision)
     if not tensors:
         return None
-    weights = sum(tensors) * (4 if resolved(spec).dtype == "float32" else 2)
+    weights = sum(tensors) * (4 if with_dtype(spec).dtype == "float32" else 2)
     weights //= spec.options.get("tensor_parallel_size", spec.tensor_parallel)
     return int(SLACK * weights) + VLLM_PROCESSES
 

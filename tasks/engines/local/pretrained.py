@@ -18,7 +18,7 @@ from transformers import AutoTokenizer
 
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, resolved
+from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, with_dtype
 
 VOCABULARY_SLICE = {"cpu": 1024, "cuda": 32768}
 CACHED_LOGITS = 2**18
@@ -35,7 +35,7 @@ class Pretrained:
 
     def __init__(self, auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> None:
         """Load the model as ``load`` does; EngineError also if the model names no output layer."""
-        self.spec = spec = resolved(spec)
+        self.spec = spec = with_dtype(spec)
         if devices.device(spec.device).type == "cpu":
             devices.keep_freed_memory()
         self.tokenizer, self.model = load(auto_class, spec, folder, **arguments)
@@ -65,7 +65,7 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
         "revision": spec.revision,
     }  # without a value, transformers prompts on a terminal
     own_code |= {k: v for k, v in spec.options.items() if k == "trust_remote_code"}
-    arguments |= {"dtype": getattr(torch, resolved(spec).dtype)} | own_code | spec.options
+    arguments |= {"dtype": getattr(torch, with_dtype(spec).dtype)} | own_code | spec.options
     if not is_allowed("pickle"):
         arguments["use_safetensors"] = True
     try:

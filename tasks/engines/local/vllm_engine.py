@@ -41,7 +41,7 @@ from tasks.engines.protocols import (
     each_schema,
     is_continued,
 )
-from tasks.engines.specs import EngineSpec, is_allowed, resolved
+from tasks.engines.specs import EngineSpec, is_allowed, with_dtype
 
 REQUESTS_PER_CALL = 512
 """Requests scored between two progress reports; bounds the number of request objects in memory."""
@@ -70,7 +70,7 @@ class VllmEngine(ContinuationScorer):
         self._lock = Lock()
         self._llm: Any = None
         llm_class, on_cpu = _import_vllm(spec)
-        self.spec = spec = resolved(spec)
+        self.spec = spec = with_dtype(spec)
         self._guard = process_guard.start()
         try:
             trusted = bool(spec.options.get("trust_remote_code"))
