@@ -120,7 +120,7 @@ def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
 
 def is_embedded(model: str) -> bool:
     """Return whether a model comes with the package; False for an unknown model."""
-    from tasks.engines.local.embedded import PREFIX
+    from tasks.engines.content import PREFIX
     from tasks.engines.protocols import EngineError
     from tasks.engines.specs import find_spec
     from warehouse.storage import usual_home

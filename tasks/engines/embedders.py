@@ -9,7 +9,8 @@ import hashlib
 from pathlib import Path
 
 from tasks.engines.local import embedded
-from tasks.engines.local.embedded import DEFAULT, ENCODERS, PREFIX
+from tasks.engines.content import PREFIX, content_hash
+from tasks.engines.local.embedded import DEFAULT, ENCODERS
 from tasks.engines.local.fasttext_vectors import BinVectors, VecVectors, file_name
 from tasks.engines.protocols import Embedder, EngineError
 

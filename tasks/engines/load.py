@@ -134,7 +134,9 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
         spec = resolved_for(spec, _key(spec, cache), cache)
         key = _key(spec, cache)
         source = "" if key in _loaded else embedded.resolve(spec, cache)
-        return cached(key, partial(memory.of_engine, spec, source), partial(_build_whole, spec, source, cache))
+        return cached(
+            key, partial(memory.of_engine, spec, source), partial(_build_whole, spec, source, cache)
+        )
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:

@@ -4,7 +4,7 @@ The rules are those of version 0.4 (``TemplateLM._encode_pair``, ``HFLM.tok_enco
 
 - Spaces at the end of a context move to the continuation.
 - The continuation's tokens are those of the whole text after as many tokens as the context has by itself.
-- The tokenizer adds its own start token unless the text begins with it.
+- The tokenizer's own start tokens come first, unless the text has them (``prompting.text_tokens``).
 - An empty context is the start token, or the end token if there is no start token.
 - A text that is too long for the model is cut on the left.
 """
@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from tasks.engines.protocols import Context, EngineError, Message, TextPair
+from tasks.engines.prompting import plain_tokens, text_tokens
+from tasks.engines.protocols import Context, EngineError, TextPair
+from tasks.engines.templates import Thinks, Variables, answer_prompt
 
 PAIR_RULE = "lm-eval-0.4"
 """Boundary rule, stored with every run whose pairs were tokenised by it."""
@@ -41,14 +43,18 @@ class PairTokens(NamedTuple):
     n_cut: int
 
 
-def rendered_context(tokenizer: Any, context: Context) -> str:
-    """Return the text of a context: the raw text, or a conversation in the model's chat template.
+def rendered_context(tokenizer: Any, context: Context, variables: Variables | None = None) -> str:
+    """Return the text of a context: the raw text, or a conversation up to where an answer begins
+    (``templates.answer_prompt``).
 
     If the last message is the assistant's, it is left open; otherwise the template opens one. A template that
     rejects a system message is tried without it. A warning says once if a template rejects or ignores one.
 
+    Args:
+        variables: of the template.
+
     Raises:
-        EngineError: the tokenizer has no chat template, or the template rejects the conversation.
+        EngineError: the tokenizer has no chat template, it rejects the conversation, or the model thinks first.
     """
     if isinstance(context, str):
         return context
@@ -59,20 +65,16 @@ def rendered_context(tokenizer: Any, context: Context) -> str:
         )
     without_system = [message for message in context if message["role"] != "system"]
     try:
-        try:
-            text = _in_template(tokenizer, context)
-        except Exception:  # the template's code may raise anything
-            if len(without_system) == len(context):
-                raise
-            text = _in_template(tokenizer, without_system)
-        if any(m["content"].strip() not in text for m in context if m["role"] == "system"):
-            _say_without_system(str(tokenizer.name_or_path))
-        return text
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise EngineError(
-            f"the chat template of {tokenizer.name_or_path!r} does not take a conversation: {reason}"
-        ) from error
+        text = answer_prompt(tokenizer, context, variables)
+    except Thinks:
+        raise
+    except EngineError:
+        if len(without_system) == len(context):
+            raise
+        text = answer_prompt(tokenizer, without_system, variables)
+    if any(m["content"].strip() not in text for m in context if m["role"] == "system"):
+        _say_without_system(str(tokenizer.name_or_path))
+    return text
 
 
 @cache
@@ -85,17 +87,6 @@ def _say_without_system(model: str) -> None:
     )
 
 
-def _in_template(tokenizer: Any, messages: Sequence[Message]) -> str:
-    is_open = messages[-1]["role"] == "assistant"
-    text = tokenizer.apply_chat_template(
-        [dict(message) for message in messages],
-        tokenize=False,
-        add_generation_prompt=not is_open,
-        continue_final_message=is_open,
-    )
-    return str(text)
-
-
 def start_token(tokenizer: Any) -> int:
     """Return the token that stands for an empty context."""
     bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
@@ -104,39 +95,33 @@ def start_token(tokenizer: Any) -> int:
     return int(eos if bos is None else bos)
 
 
-def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Return the tokens of each text with special ones, which a text that begins with the start token has."""
-    start = tokenizer.decode(start_token(tokenizer))
-    tokens: list[list[int]] = [[] for _ in texts]
-    for is_started in (False, True):
-        places = [place for place, text in enumerate(texts) if text.startswith(start) == is_started]
-        rows = _tokens(tokenizer, [texts[place] for place in places], adds_special=not is_started)
-        for place, ids in zip(places, rows, strict=True):
-            tokens[place] = ids
-    return tokens
-
-
-def pair_tokens(tokenizer: Any, pairs: Sequence[TextPair], max_length: int) -> list[PairTokens]:
+def pair_tokens(
+    tokenizer: Any, pairs: Sequence[TextPair], max_length: int, variables: Variables | None = None
+) -> list[PairTokens]:
     """Return the tokens of each pair.
 
     Args:
         max_length: context length of the model, in tokens.
+        variables: of the chat template, for contexts that are conversations.
 
     Raises:
         EngineError: a continuation has no token, or more than ``max_length``; names it.
     """
     contexts = {id(pair.context): pair.context for pair in pairs}
-    by_object = {key: rendered_context(tokenizer, context) for key, context in contexts.items()}
+    by_object = {key: rendered_context(tokenizer, context, variables) for key, context in contexts.items()}
     texts = [(by_object[id(pair.context)], pair.continuation) for pair in pairs]
-    stripped = [context.rstrip() for context, _ in texts]
-    unique = list(dict.fromkeys(stripped))
-    context_heads = dict(zip(unique, text_tokens(tokenizer, unique), strict=True))
-    joint = text_tokens(tokenizer, [context + rest for context, rest in texts])
-    alone = iter(_tokens(tokenizer, [rest for context, rest in texts if not context], adds_special=False))
+    stripped = [type(context)(context.rstrip()) for context, _ in texts]
+    unique = list({(type(context), context): context for context in stripped}.values())
+    context_heads = {
+        (type(context), context): head
+        for context, head in zip(unique, text_tokens(tokenizer, unique), strict=True)
+    }
+    joint = text_tokens(tokenizer, [type(context)(context + rest) for context, rest in texts])
+    alone = iter(plain_tokens(tokenizer, [rest for context, rest in texts if not context]))
     token_pairs = []
     for (context, rest), bare, whole in zip(texts, stripped, joint, strict=True):
         if context:
-            head = context_heads[bare]
+            head = context_heads[type(bare), bare]
             tail = whole[len(head) :]
             head = head or [start_token(tokenizer)]
         else:
@@ -151,9 +136,9 @@ def pair_tokens(tokenizer: Any, pairs: Sequence[TextPair], max_length: int) -> l
     return token_pairs
 
 
-def context_tokens(tokenizer: Any, context: Context) -> list[int]:
-    """Return the tokens of a context for generation."""
-    return text_tokens(tokenizer, [rendered_context(tokenizer, context)])[0]
+def context_tokens(tokenizer: Any, context: Context, variables: Variables | None = None) -> list[int]:
+    """Return the tokens of a context for generation. variables: of the chat template."""
+    return text_tokens(tokenizer, [rendered_context(tokenizer, context, variables)])[0]
 
 
 def longest(config: Any, tokenizer: Any) -> int:
@@ -164,13 +149,3 @@ def longest(config: Any, tokenizer: Any) -> int:
             return int(length)
     length = getattr(tokenizer, "model_max_length", None)
     return int(length) if length is not None and length < LONGEST_LENGTH else DEFAULT_LENGTH
-
-
-def _tokens(tokenizer: Any, texts: Sequence[str], adds_special: bool) -> list[list[int]]:
-    if not texts:
-        return []
-    more: dict[str, Any] = {} if adds_special else {"add_special_tokens": False}
-    ids: list[list[int]] = tokenizer(
-        list(texts), return_attention_mask=False, return_token_type_ids=False, **more
-    ).input_ids
-    return ids

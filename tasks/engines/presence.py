@@ -6,10 +6,9 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from tasks.engines.content import PREFIX, WEIGHTS
 from tasks.engines.embedders import WORD_VECTORS
-from tasks.engines.local.embedded import PREFIX
 from tasks.engines.protocols import EngineError
-from tasks.engines.content import WEIGHTS
 from tasks.engines.specs import EngineSpec
 from tasks.parsing import parse_json
 

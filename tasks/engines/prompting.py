@@ -22,6 +22,7 @@ from tasks.engines.protocols import (
     Progress,
     Sampling,
 )
+from tasks.engines.templates import Rendered, Variables, answer_prompt
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -54,7 +55,7 @@ class ContinuationScorer(ABC):
 
     def frame(self, questions: Sequence[str]) -> Framed:
         """Implement ``Scorer.frame``."""
-        return frame(self.tokenizer, questions, self.spec.prompt_style)
+        return frame(self.tokenizer, questions, self.spec.prompt_style, self.spec.chat_template_kwargs)
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
         """Implement ``Scorer.count_tokens``."""
@@ -84,24 +85,26 @@ class ContinuationScorer(ABC):
         return self._score(cloze.before, cloze.tail, fill(cloze, candidates), progress)
 
 
-def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: str = "auto") -> Framed:
+def frame(
+    tokenizer: PreTrainedTokenizerBase,
+    questions: Sequence[str],
+    style: str = "auto",
+    variables: Variables | None = None,
+) -> Framed:
     """Return questions as a model's prompts.
 
     Args:
-        style: "chat" renders the chat template up to the assistant header; "base" appends the completion cue;
+        style: "chat" renders the chat template up to where an answer begins; "base" appends the completion cue;
             "auto" uses chat if the tokenizer has a template.
+        variables: of the chat template.
 
     Raises:
-        EngineError: style "chat" and the tokenizer has no chat template.
+        EngineError: style "chat" and the tokenizer has no chat template, or the model thinks before it answers.
     """
     if is_plain(tokenizer, style):
         return Framed([q + COMPLETION_CUE for q in questions], " ", "base")
-    render = tokenizer.apply_chat_template
-    texts = [
-        render([{"role": "user", "content": q}], add_generation_prompt=True, tokenize=False)
-        for q in questions
-    ]
-    return Framed([str(t) for t in texts], "", "chat")
+    prompts = [answer_prompt(tokenizer, [{"role": "user", "content": q}], variables) for q in questions]
+    return Framed([*prompts], "", "chat")
 
 
 def is_plain(tokenizer: Any, style: str) -> bool:
@@ -156,11 +159,32 @@ def candidate_rule(kind: str) -> str:
 
 
 def prefix_tokens(tokenizer: PreTrainedTokenizerBase, prefix: str) -> list[int]:
-    """Return the tokens of a prefix, with the model's start token unless the text begins with it."""
-    bos = tokenizer.bos_token
-    ids: list[int] = tokenizer(prefix, add_special_tokens=not (bos and prefix.startswith(bos))).input_ids
-    # Some tokenizers add an end token to every text; a prefix must not have one.
-    return ids[:-1] if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id else ids
+    """Return the tokens of a prefix; see ``text_tokens``."""
+    return text_tokens(tokenizer, [prefix])[0]
+
+
+def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Return the tokens of each text: the start tokens that the tokenizer puts before a text, and the text's own.
+
+    A text that has its start token, also after white space, gets no second one, and one from a chat template
+    (``Rendered``) gets none. A token that the tokenizer puts after a text is left out, because a continuation
+    follows.
+    """
+    start = start_tokens(tokenizer)
+    marks = tuple(filter(None, {tokenizer.bos_token, tokenizer.decode(start[:1]) if start else None}))
+    rows = plain_tokens(tokenizer, texts)
+    has_start = [isinstance(text, Rendered) or text.lstrip().startswith(marks) for text in texts]
+    return [row if done else [*start, *row] for done, row in zip(has_start, rows, strict=True)]
+
+
+def start_tokens(tokenizer: Any) -> list[int]:
+    """Return the special tokens that a tokenizer puts before a text."""
+    for probe in ("a", "the", "1"):
+        (bare,), whole = plain_tokens(tokenizer, [probe]), list(tokenizer(probe).input_ids)
+        places = [i for i in range(len(whole)) if bare and whole[i : i + len(bare)] == bare]
+        if places:
+            return whole[: places[0]]
+    return []
 
 
 def continuation_tokens(
@@ -174,10 +198,10 @@ def continuation_tokens(
         EngineError: a continuation has no token, and so no probability; names it.
     """
     tail = prefix[-32:]
-    head, *joint = _token_ids(tokenizer, [tail, *(tail + text for text in continuations)])
+    head, *joint = plain_tokens(tokenizer, [tail, *(tail + text for text in continuations)])
     tokens = [ids[len(head) :] for ids in joint]
     merged = [i for i, ids in enumerate(joint) if ids[: len(head)] != head]
-    for i, ids in zip(merged, _token_ids(tokenizer, [continuations[i] for i in merged]), strict=True):
+    for i, ids in zip(merged, plain_tokens(tokenizer, [continuations[i] for i in merged]), strict=True):
         tokens[i] = ids
     for text, ids in zip(continuations, tokens, strict=True):
         if not ids:
@@ -185,11 +209,14 @@ def continuation_tokens(
     return tokens
 
 
-def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Return the tokens of each text; masks are left out, because they would double the time."""
+def plain_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Return the tokens of each text without any that the tokenizer adds.
+
+    Masks are left out, because they would double the time.
+    """
     if not texts:
         return []
     ids: list[list[int]] = tokenizer(
-        list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
+        [*map(str, texts)], add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
     ).input_ids
     return ids

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tasks.engines.content import sign_of
 from tasks.engines.protocols import (
     Alternatives,
     Conversations,
@@ -21,7 +22,6 @@ from tasks.engines.protocols import (
     Samplings,
     Schemas,
 )
-from tasks.engines.content import Sign, sign_of
 from tasks.engines.specs import EngineSpec
 from tasks.parsing import decoded, parse_json
 

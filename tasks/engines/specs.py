@@ -78,7 +78,8 @@ class EngineSpec(BaseModel):
         "published predictions"
     )
     revision: str | None = Field(
-        default=None, description="commit, tag or branch of a Hugging Face model; the plan looks its commit up"
+        default=None,
+        description="commit, tag or branch of a Hugging Face model; the plan looks its commit up",
     )
     content: str | None = Field(
         default=None,
@@ -92,6 +93,11 @@ class EngineSpec(BaseModel):
     prompt_style: Literal["auto", "chat", "base"] = Field(
         default="auto",
         description="auto: chat if the tokenizer has a chat template, else base, which completes a line",
+    )
+    chat_template_kwargs: dict[str, Any] = Field(
+        default_factory=dict,
+        description="variables of the model's chat template, such as enable_thinking; for scores, thinking is "
+        "switched off without them",
     )
     base_url: str | None = Field(
         default=None, description="servers: the address, e.g. http://host:8000/v1; default: the provider's"
@@ -153,6 +159,10 @@ class EngineSpec(BaseModel):
         if not self.is_served and (self.reasoning is not None or self.web is not None):
             raise ValueError(
                 f"reasoning and web are settings of a server: they need one of the kinds {', '.join(SERVERS)}"
+            )
+        if self.chat_template_kwargs and not has_weights(self):
+            raise ValueError(
+                "chat_template_kwargs are for a model on this machine: a server has its own options"
             )
         if self.kind != "vllm" and self.tensor_parallel > 1:
             raise ValueError('tensor_parallel splits a model among GPUs: it needs kind = "vllm"')
@@ -220,8 +230,13 @@ class EngineSpec(BaseModel):
         if self.dtype == "auto":
             raise ValueError(f'model {self.name!r}: dtype "auto" has no identity before ``resolved``')
         compiled = {"compile"} if self.compile else set[str]()
-        own = {"version": VERSION, "content": self.content or content_of(self), "options": options}
-        return self.model_dump(include={"kind", "prompt_style", "dtype"} | compiled) | own
+        variables = {"chat_template_kwargs"} if self.chat_template_kwargs else set[str]()
+        local: dict[str, Any] = {
+            "version": VERSION,
+            "content": self.content or content_of(self),
+            "options": options,
+        }
+        return self.model_dump(include={"kind", "prompt_style", "dtype"} | compiled | variables) | local
 
     def described(self) -> dict[str, Any]:
         """Return the fields that a run stores: all but the access data, and a server as in its identity."""
@@ -250,7 +265,7 @@ def model_hash(spec: EngineSpec) -> str:
     """Return 16 hex digits that name a spec's model in any engine, for joins across evaluations.
 
     Engine, precision and options change digits of an answer, so two engines of one model count as one model.
-    A model is its prompt style and:
+    A model is its prompt style, the variables of its chat template, and:
 
     - on this machine: weights, tokenizer, chat template and adapter by ``content``
     - a file of published predictions: its content
@@ -263,7 +278,9 @@ def model_hash(spec: EngineSpec) -> str:
         web = "" if spec.web is None else str(spec.web).lower()
         parts = [f"{host}/{spec.model}", spec.revision or "", "", reasoning, web]
     elif has_weights(spec):
-        parts = [spec.content or content_of(spec), "", spec.prompt_style, "", ""]
+        variables = spec.chat_template_kwargs
+        template = json.dumps(variables, sort_keys=True) if variables else ""
+        parts = [spec.content or content_of(spec), "", spec.prompt_style, template, ""]
     else:
         is_file = spec.kind == "published"
         name = content.content_hash(Path(spec.model)) if is_file else spec.model

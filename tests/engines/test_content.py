@@ -75,9 +75,7 @@ def new_named_template(folder: Path) -> None:
 @pytest.mark.parametrize(
     "change", [new_weights, new_template, new_tokenizer, new_adapter, new_named_template]
 )
-def test_new_content_under_an_old_path_is_another_model(
-    folder: Path, change: Callable[[Path], None]
-) -> None:
+def test_new_content_under_an_old_path_is_another_model(folder: Path, change: Callable[[Path], None]) -> None:
     before = spec_of(folder)
     change(folder)
     after = spec_of(folder)

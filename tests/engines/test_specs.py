@@ -256,7 +256,10 @@ def test_hash_does_not_depend_on_the_order_of_options() -> None:
 @pytest.mark.parametrize(
     ("spec", "pinned"),
     [
-        (EngineSpec(name="m", model="a/b", content="x", dtype="bfloat16", options={"a": 1, "b": 2}), "f5e7e0a2720b77a9"),
+        (
+            EngineSpec(name="m", model="a/b", content="x", dtype="bfloat16", options={"a": 1, "b": 2}),
+            "f5e7e0a2720b77a9",
+        ),
         (EngineSpec(name="m", kind="fake", model="m"), "de43302ae66e72a4"),
         (served(base_url="http://host:8000/v1"), "3f78305e7f3d6f72"),
     ],

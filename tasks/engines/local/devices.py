@@ -34,6 +34,7 @@ WITH_AMX = ("DEFAULT", "ALL")
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
+
 def device(name: str) -> torch.device:
     """Return the device of a spec; "auto" is the GPU if there is one, else the CPU.
 

@@ -28,7 +28,7 @@ import numpy as np
 from filelock import FileLock
 
 from tasks.engines import content
-from tasks.engines.content import PREFIX
+from tasks.engines.content import PREFIX as PREFIX
 from tasks.engines.extras import check as check_installed
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec

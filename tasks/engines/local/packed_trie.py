@@ -105,7 +105,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
         """Implement ``PairScorer.score_pairs``; shared tokens of the pairs run once (``forest``)."""
         length = pairing.longest(self.model.config, self.tokenizer)
-        token_pairs = pairing.pair_tokens(self.tokenizer, pairs, length)
+        token_pairs = pairing.pair_tokens(self.tokenizer, pairs, length, self.spec.chat_template_kwargs)
         n_scored = np.array([pair.n_scored for pair in token_pairs], dtype=np.int64)
         sequences = [pair.tokens for pair in token_pairs]
         logprob, is_greedy = self._score_sequences(sequences, n_scored, progress, finds_best=True)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines import pairs as pairing
-from tasks.engines import prompting
+from tasks.engines import prompting, templates
 from tasks.engines.local import memory, process_guard
 from tasks.engines.prompting import ContinuationScorer, continuation_tokens, prefix_tokens
 from tasks.engines.protocols import (
@@ -29,10 +29,12 @@ from tasks.engines.protocols import (
     Conversations,
     EngineError,
     Generation,
+    Message,
     PairScores,
     Progress,
     Sampling,
     Samplings,
+    Schema,
     Schemas,
     TextPair,
     TokenAlternatives,
@@ -42,6 +44,7 @@ from tasks.engines.protocols import (
     is_continued,
 )
 from tasks.engines.specs import EngineSpec, is_allowed, with_dtype
+from tasks.engines.templates import Rendered
 
 REQUESTS_PER_CALL = 512
 """Requests scored between two progress reports; bounds the number of request objects in memory."""
@@ -110,21 +113,17 @@ class VllmEngine(ContinuationScorer):
             return self._continue(conversations, samplings, schemas, alternatives)
         n = len(conversations)
         per_prompt, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
-        requests: list[Any]
         if prompting.is_plain(self.tokenizer, self.spec.prompt_style):
-            method = "generate"
-            texts = [prompting.plain_prompt(conversation) for conversation in conversations]
-            tokens = pairing.text_tokens(self.tokenizer, texts)
-            requests, lengths = [{"prompt_token_ids": ids} for ids in tokens], [len(ids) for ids in tokens]
+            texts: list[str] = [prompting.plain_prompt(conversation) for conversation in conversations]
             pairs = zip(per_prompt, forms, strict=True)
             per_prompt = [prompting.plain_sampling(s) if form is None else s for s, form in pairs]
         else:
-            method = "chat"
-            requests = [[dict(message) for message in conversation] for conversation in conversations]
-            lengths = [self._length(request) for request in requests]
+            texts = [self._prompt(*each) for each in zip(conversations, forms, numbers, strict=True)]
+        tokens = prompting.text_tokens(self.tokenizer, texts)
+        lengths = [len(ids) for ids in tokens]
         fitting = [i for i, length in enumerate(lengths) if length < self._context]
         params = [_sampling_params(per_prompt[i], forms[i], numbers[i]) for i in fitting]
-        outputs = self._call(method, [requests[i] for i in fitting], params) if fitting else []
+        outputs = self._call([{"prompt_token_ids": tokens[i]} for i in fitting], params) if fitting else []
         generations = {
             i: _generation(output, per_prompt[i], numbers[i])
             for i, output in zip(fitting, outputs, strict=True)
@@ -149,9 +148,11 @@ class VllmEngine(ContinuationScorer):
                     f"model {self.spec.name!r} holds {self._context} tokens, and max_tokens is "
                     f"{sampling.max_tokens}: set a smaller max_tokens"
                 )
-            tokens.append(pairing.context_tokens(self.tokenizer, context)[-room:])
+            tokens.append(
+                pairing.context_tokens(self.tokenizer, context, self.spec.chat_template_kwargs)[-room:]
+            )
         params = [_sampling_params(*settings) for settings in zip(per_prompt, forms, numbers, strict=True)]
-        outputs = self._call("generate", [{"prompt_token_ids": ids} for ids in tokens], params)
+        outputs = self._call([{"prompt_token_ids": ids} for ids in tokens], params)
         return [_generation(*parts) for parts in zip(outputs, per_prompt, numbers, strict=True)]
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
@@ -161,14 +162,16 @@ class VllmEngine(ContinuationScorer):
         params = SamplingParams(
             max_tokens=1, temperature=0.0, prompt_logprobs=1, skip_reading_prefix_cache=True, detokenize=False
         )
-        token_pairs = pairing.pair_tokens(self.tokenizer, pairs, self._context - 2)
+        token_pairs = pairing.pair_tokens(
+            self.tokenizer, pairs, self._context - 2, self.spec.chat_template_kwargs
+        )
         logprob, is_greedy = (
             np.empty(len(token_pairs), dtype=np.float32),
             np.empty(len(token_pairs), dtype=np.bool_),
         )
         for start in range(0, len(token_pairs), REQUESTS_PER_CALL):
             part = token_pairs[start : start + REQUESTS_PER_CALL]
-            outputs = self._call("generate", [{"prompt_token_ids": p.tokens} for p in part], params)
+            outputs = self._call([{"prompt_token_ids": p.tokens} for p in part], params)
             for place, (pair, output) in enumerate(zip(part, outputs, strict=True), start):
                 rest = pair.tokens[-pair.n_scored :]
                 positions = output.prompt_logprobs[len(pair.tokens) - pair.n_scored :]
@@ -184,15 +187,23 @@ class VllmEngine(ContinuationScorer):
             np.array([pair.n_cut for pair in token_pairs], dtype=np.int64),
         )
 
-    def _length(self, conversation: list[dict[str, str]]) -> int:
-        """Return the number of tokens of a conversation; 0 if the template fails, so that vLLM raises it."""
+    def _prompt(self, conversation: Sequence[Message], form: Schema, alternatives: int) -> Rendered:
+        """Return a conversation in the chat template, up to the answer if it is parsed or its tokens are read.
+
+        A schema allows no thoughts; a model that cannot be kept from them writes its JSON in their place.
+
+        Raises:
+            EngineError: the template does not take the conversation, or the model thinks before the tokens.
+        """
+        variables = self.spec.chat_template_kwargs
+        if form is None and not alternatives:
+            return templates.prompt(self.tokenizer, conversation, variables)
         try:
-            text = self.tokenizer.apply_chat_template(
-                conversation, add_generation_prompt=True, tokenize=False
-            )
-        except Exception:  # the template's code may raise anything
-            return 0
-        return len(self.tokenizer(str(text), add_special_tokens=False).input_ids)
+            return templates.answer_prompt(self.tokenizer, conversation, variables)
+        except templates.Thinks:
+            if alternatives:
+                raise
+            return templates.prompt(self.tokenizer, conversation, variables)
 
     def close(self) -> None:
         """Wait for the current call, then end the core processes, which frees all memory."""
@@ -220,7 +231,7 @@ class VllmEngine(ContinuationScorer):
         means: list[float] = []
         while part := list(islice(pairs, REQUESTS_PER_CALL)):
             prompts = [{"prompt_token_ids": start + rest} for start, rest in part]
-            outputs = self._call("generate", prompts, params)
+            outputs = self._call(prompts, params)
             for (start, rest), output in zip(part, outputs, strict=True):
                 logprobs = _token_logprobs(output.prompt_logprobs, len(start), rest)
                 sums.append(float(logprobs.sum()))
@@ -234,15 +245,15 @@ class VllmEngine(ContinuationScorer):
             np.array([len(rest) for rest in rests], dtype=np.int64),
         )
 
-    def _call(self, method: str, requests: list[Any], params: Any) -> list[Any]:
-        """Return the outputs of ``LLM.generate`` or ``LLM.chat``; one call at a time. Raises EngineError."""
+    def _call(self, requests: list[Any], params: Any) -> list[Any]:
+        """Return the outputs of ``LLM.generate``; one call at a time. Raises EngineError."""
         with self._lock:
             if self._llm is None:
                 raise EngineError(
                     f"model {self.spec.name!r} was closed because another was loaded; load it again"
                 )
             try:
-                return list(getattr(self._llm, method)(requests, params, use_tqdm=False))
+                return list(self._llm.generate(requests, params, use_tqdm=False))
             except Exception as error:  # vLLM's exceptions change between versions
                 raise EngineError(
                     f"vLLM gave no answer for model {self.spec.name!r}: {error}. Shorten the prompt or raise "
