@@ -140,7 +140,11 @@ def is_folder(model: str) -> bool:
 
 def checked_folder(name: str, model: str) -> Path:
     """Return the folder of a model; raises EngineError with its name if no loader would read it."""
+    from tasks.engines.checkpoint import check_adapter  # it lists the files by this module
+
     folder = Path(model).expanduser()
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        check_adapter(name, folder)
     if not (folder / "config.json").is_file():
         raise EngineError(
             f"model {name!r}: there is no config.json in {folder}; give a folder in the Hugging Face "

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from tasks.engines import embedders
+from tasks.engines import checkpoint, content, embedders
 from tasks.engines.extras import needed_by
 from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Ability, Embedder, EngineError, Jobs
@@ -134,6 +134,8 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
         spec = resolved_for(spec, _key(spec, cache), cache)
         key = _key(spec, cache)
         source = "" if key in _loaded else embedded.resolve(spec, cache)
+        if source and content.is_folder(spec.model):
+            checkpoint.check(spec.name, Path(source))
         return cached(
             key, partial(memory.of_engine, spec, source), partial(_build_whole, spec, source, cache)
         )

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from tasks.engines import content
+from tasks.engines import checkpoint, content
+from tasks.engines import options as engine_options
 from tasks.engines.extras import check as check_installed
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
@@ -303,12 +304,29 @@ def _allowed() -> list[str]:
     return os.environ.get(TRUST, "").replace(",", " ").split()
 
 
+def check_options(spec: EngineSpec) -> None:
+    """Check that the options of a local model are known and harmless, or that the user trusts the model.
+
+    Raises:
+        EngineError: an option may name code or a file, or has a value of an unexpected kind.
+    """
+    if refused := engine_options.refused(spec.kind, spec.options):
+        if is_allowed("remote-code"):
+            return
+        raise EngineError(
+            f"model {spec.name!r}, options.{refused[0]}: not among the options that are known to be harmless for "
+            f"kind {spec.kind!r} ({', '.join(engine_options.known(spec.kind))}), and may name code or a file: leave it "
+            f"out, or read it and allow it with --trust-remote-code, or with {TRUST}=remote-code in the environment"
+        )
+
+
 def check_trust(spec: EngineSpec) -> None:
     """Check that the user permits what a spec needs; nothing is loaded.
 
     Raises:
         EngineError: a permission is missing; the message says how to give it.
     """
+    check_options(spec)
     if spec.options.get("trust_remote_code") and not is_allowed("remote-code"):
         raise EngineError(
             f"model {spec.name!r} asks to run Python code from its own repository (trust_remote_code): "
@@ -407,6 +425,8 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
         return read_spec(path)
     if (path / "config.json").is_file():
         return _spec_from({"name": path.resolve().name, "model": str(path.resolve())})
+    if path.is_dir():
+        checkpoint.check_adapter(path.resolve().name, path)
     if path.suffix == ".json" and path.is_file():
         of = PUBLISHED_OF.get(path.stem.casefold(), path.stem)
         return _spec_from({"name": f"{of} (published)", "kind": "published", "model": str(path.resolve())})

@@ -55,7 +55,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> VllmEngine:
     made.spec, made._context, made._llm = spec(), CONTEXT, Repeating()
     made._lock = vllm_engine.Lock()
     monkeypatch.setattr(vllm_engine, "_sampling_params", lambda *settings: settings)
-    monkeypatch.setattr(vllm_engine.pairing, "context_tokens", lambda _, text, variables: list(map(ord, text)))
+    monkeypatch.setattr(
+        vllm_engine.pairing, "context_tokens", lambda _, text, variables: list(map(ord, text))
+    )
     made.tokenizer = None
     return made
 

@@ -7,13 +7,15 @@ at about 0.1 nat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from transformers import AutoTokenizer
 
 from tasks.engines.local import devices
@@ -71,8 +73,21 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **own_code)
         model, info = auto_class.from_pretrained(folder, output_loading_info=True, **arguments)
-    except (OSError, ValueError, KeyError, AttributeError, ImportError) as error:
-        reason = str(error).splitlines()[0]  # the rest lists all architectures
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]  # the rest lists architectures
+        if "ignore_mismatched_sizes" in str(error):
+            raise EngineError(
+                f"model {spec.name!r}: the weights in {folder!r} have other shapes than its config.json "
+                "describes: the files are of different models; get the model again"
+            ) from error
         if "attn_implementation" in arguments and ("attn_implementation" in reason or "attention" in reason):
             raise EngineError(
                 f"the architecture of {spec.name!r} has no exchangeable attention, so it cannot take a tree "
@@ -89,7 +104,34 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
             f"the checkpoint of {spec.name!r} lacks {len(info['missing_keys'])} weights ({missing} …): its "
             "probabilities would be random; take a checkpoint with the head of its pretraining"
         )
+    check_leftovers(spec.name, model, info["unexpected_keys"])
     return tokenizer, model.to(devices.device(spec.device)).eval().requires_grad_(False)
+
+
+def check_leftovers(name: str, model: Any, unexpected: Iterable[str]) -> None:
+    """Check that a checkpoint has no weights that the model should use and does not.
+
+    Heads of other tasks and stored masks may be left over. A layer that the configuration does not have, a
+    weight of a module that has others (a bias), and weights of an adapter may not.
+
+    Args:
+        unexpected: names of the weights that were left out.
+
+    Raises:
+        EngineError: there are some; names one.
+    """
+    own = {re.sub(r"\d+", "#", key) for key, _ in model.named_parameters()}
+    owners = {key.rpartition(".")[0] for key, _ in model.named_parameters()}
+    left = [
+        key
+        for key in sorted(unexpected)
+        if re.sub(r"\d+", "#", key) in own or key.rpartition(".")[0] in owners or "lora_" in key
+    ]
+    if left:
+        raise EngineError(
+            f"model {name!r}: its config.json leaves {len(left)} weights of the checkpoint out ({left[0]} …), so "
+            "it is another model than was trained: take the config.json of these weights"
+        )
 
 
 class OutputHead:

@@ -1,0 +1,131 @@
+"""Checks the files of a model's folder before anything loads them: each fault is one line with its remedy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tasks.engines.content import INDEX, WEIGHTS, model_files, parts_of
+from tasks.engines.protocols import EngineError
+from tasks.parsing import parse_json
+
+ADAPTER = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
+TOKENIZERS = (
+    "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt", "spiece.model",
+    "sentencepiece.bpe.model", "spm.model", "tekken.json",
+)  # fmt: skip
+"""Files of which a tokenizer has at least one; some also end in .tiktoken."""
+POINTER = b"version https://git-lfs"
+"""The beginning of the small file that stands in for a large one in a repository without git-lfs."""
+LENGTH_BYTES = 8
+LONGEST_HEADER = 100_000_000
+"""Bytes that safetensors allows for a header."""
+
+
+def check(name: str, folder: Path) -> None:
+    """Check a folder with weights.
+
+    Args:
+        name: of the model, for errors.
+
+    Raises:
+        EngineError: a file is missing, damaged, or cannot be used here.
+    """
+    check_config(name, folder)
+    check_adapter(name, folder)
+    files = model_files(folder)
+    for file in files:
+        if _first(file, len(POINTER)) == POINTER:
+            raise _fault(
+                name, file, "is only git-lfs's pointer to the file: run `git lfs pull` in its repository, or get "
+                "the model again with `hf download`",
+            )  # fmt: skip
+    for index in (file for file in files if file.name.endswith(INDEX)):
+        _check_parts(name, index)
+    weights = [file for file in files if file.suffix in WEIGHTS]
+    if not weights:
+        raise EngineError(
+            f"model {name!r}: there are no weights ({', '.join(WEIGHTS)}) in {folder}: get the model again"
+        )
+    for file in weights:
+        if file.suffix == ".safetensors":
+            _check_tensors(name, file)
+    if not any(file.name in TOKENIZERS or file.suffix == ".tiktoken" for file in files):
+        raise EngineError(
+            f"model {name!r}: there is no tokenizer (tokenizer.json) in {folder}: copy the files of the model's "
+            "tokenizer there, or save it with tokenizer.save_pretrained"
+        )
+
+
+def check_config(name: str, folder: Path) -> None:
+    """Check config.json; raises EngineError if it cannot be read or describes no model."""
+    file = folder / "config.json"
+    try:
+        config = parse_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EngineError(f"model {name!r}: {file} cannot be read: {error}") from error
+    if not isinstance(config, dict) or not (config.get("model_type") or config.get("architectures")):
+        raise EngineError(
+            f"model {name!r}: {file} names neither model_type nor architectures: it describes no model"
+        )
+
+
+def check_adapter(name: str, folder: Path) -> None:
+    """Raise EngineError if a folder has an adapter, which an engine would leave out without a word."""
+    if found := [file for file in ADAPTER if (folder / file).is_file()]:
+        raise EngineError(
+            f"model {name!r}: {folder} has an adapter ({found[0]}), which is not applied here: merge it into its "
+            "base model (peft: model.merge_and_unload(), then save_pretrained with the tokenizer) and give the "
+            "merged folder; if the weights beside it are already merged, take the adapter's files away"
+        )
+
+
+def _check_parts(name: str, index: Path) -> None:
+    """Check that an index names parts, within its folder, and that all of them are there."""
+    parts = parts_of(index)
+    if not parts:
+        raise _fault(name, index, "names no parts of the weights: get the model again")
+    for part in parts:
+        path = index.parent / part
+        if not path.resolve().is_relative_to(index.parent.resolve()) and not path.is_symlink():
+            raise _fault(name, index, f"names a part outside the folder ({part}): get the model again")
+    if missing := [part for part in parts if not (index.parent / part).is_file()]:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise _fault(name, index, f"names {missing[0]}{more}, not in the folder: get the missing files")
+
+
+def _check_tensors(name: str, file: Path) -> None:
+    """Check that a safetensors file has all the bytes that its header describes."""
+    size = file.stat().st_size
+    if size == 0:
+        raise _fault(name, file, "is empty: get it again")
+    start = _first(file, LENGTH_BYTES)
+    length = int.from_bytes(start, "little")
+    damaged = "is damaged or no safetensors file: get it again"
+    if len(start) < LENGTH_BYTES or not 0 < length <= LONGEST_HEADER:
+        raise _fault(name, file, damaged)
+    if size < LENGTH_BYTES + length:
+        raise _fault(name, file, "ends within its header, so it was not copied whole: get it again")
+    try:
+        header = json.loads(_first(file, LENGTH_BYTES + length)[LENGTH_BYTES:])
+        ends = [int(tensor["data_offsets"][1]) for key, tensor in header.items() if key != "__metadata__"]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise _fault(name, file, damaged) from error
+    whole = LENGTH_BYTES + length + max(ends, default=0)
+    if size != whole:
+        raise _fault(
+            name, file, f"has {size:,} of its {whole:,} bytes: it was not copied whole, get it again"
+        )
+
+
+def _first(file: Path, n_bytes: int) -> bytes:
+    """Return the first bytes of a file; raises EngineError if it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(n_bytes)
+    except OSError as error:
+        raise EngineError(f"{file}: cannot be read ({error.strerror}): check the path") from error
+
+
+def _fault(name: str, file: Path, fault: str) -> EngineError:
+    return EngineError(f"model {name!r}: {file} {fault}")

@@ -1,0 +1,138 @@
+"""A damaged checkpoint is refused with one line that names the file and the remedy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file, save_file
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from tasks.engines import load
+from tasks.engines.presence import doubt
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import EngineSpec, find_spec, load_spec
+from tests.engines import tiny_models as tiny
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 100\n"
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tokenizer = tiny.bert_tokenizer()
+    config = GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=2, n_head=2, n_positions=600)
+    return tiny.save(lambda: GPT2LMHeadModel(config), tokenizer, tmp_path / "m")
+
+
+def configured(folder: Path, **fields: Any) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
+def cut(folder: Path, n: int) -> None:
+    (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:n])
+
+
+def divided(folder: Path) -> None:
+    """Divide the weights into parts, and take one away."""
+    GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder, max_shard_size="4KB")
+    next(folder.glob("model-00002-*")).unlink()
+    (folder / WEIGHTS).unlink(missing_ok=True)
+
+
+def with_adapter(folder: Path) -> None:
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "a/b"}')
+    (folder / "adapter_model.safetensors").write_bytes(b"x")
+
+
+def adapter_only(folder: Path) -> None:
+    with_adapter(folder)
+    for name in ("config.json", WEIGHTS):
+        (folder / name).unlink()
+
+
+def without(folder: Path, form: str) -> None:
+    for path in folder.glob(form):
+        path.unlink()
+
+
+def with_weight(folder: Path, like: str, name: str) -> None:
+    tensors = load_file(folder / WEIGHTS)
+    save_file(tensors | {name: tensors[like].clone()}, folder / WEIGHTS, {"format": "pt"})
+
+
+BIAS = "transformer.h.0.attn.c_attn.bias"
+STATIC: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "empty": (lambda f: cut(f, 0), r"model\.safetensors is empty: get it again"),
+    "cut in the header": (lambda f: cut(f, 100), r"model\.safetensors ends within its header"),
+    "cut in the data": (lambda f: cut(f, -10), r"bytes: it was not copied whole, get it again"),
+    "no safetensors": (lambda f: (f / WEIGHTS).write_bytes(b"\xff" * 99), "damaged or no safetensors file"),
+    "pointer for weights": (
+        lambda f: (f / WEIGHTS).write_bytes(POINTER), r"model\.safetensors is only git-lfs's pointer.*git lfs pull",
+    ),
+    "pointer for the tokenizer": (
+        lambda f: (f / "tokenizer.json").write_bytes(POINTER), r"tokenizer\.json is only git-lfs's pointer",
+    ),
+    "missing part": (divided, r"index\.json names model-00002-\S+, not in the folder: get the missing files"),
+    "part outside": (
+        lambda f: (f / f"{WEIGHTS}.index.json").write_text('{"weight_map": {"a": "../b.safetensors"}}'),
+        r"names a part outside the folder",
+    ),
+    "adapter beside weights": (with_adapter, r"has an adapter .*not applied here: merge it"),
+    "adapter alone": (adapter_only, r"has an adapter .*merge it into its base model"),
+    "no weights": (lambda f: without(f, WEIGHTS), r"there are no weights"),
+    "no tokenizer": (lambda f: without(f, "token*"), r"there is no tokenizer \(tokenizer\.json\)"),
+    "broken config": (lambda f: (f / "config.json").write_text('{"a":'), r"config\.json cannot be read"),
+}  # fmt: skip
+LOADED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "more layers than the config": (
+        lambda f: configured(f, n_layer=1), r"config\.json leaves 11 weights of the checkpoint out .*another model",
+    ),
+    "fewer layers than the config": (lambda f: configured(f, n_layer=3), r"lacks 12 weights"),
+    "other shapes": (lambda f: configured(f, n_embd=16), r"other shapes than its config\.json describes"),
+    "a bias that the config has not": (
+        lambda f: with_weight(f, BIAS, "transformer.ln_f.scale"), r"leaves 1 weights .*ln_f\.scale",
+    ),
+    "weights of an adapter": (
+        lambda f: with_weight(f, BIAS, "transformer.h.0.attn.c_attn.lora_A.weight"), r"lora_A",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*STATIC, *LOADED])
+def test_damage_is_one_line_with_advice(folder: Path, tmp_path: Path, case: str) -> None:
+    damage, message = (STATIC | LOADED)[case]
+    damage(folder)
+    with pytest.raises(EngineError, match=message) as caught:
+        load.load(load_spec(str(folder), dtype="float32"), tmp_path / "models", "score")
+    assert "\n" not in str(caught.value)
+    assert "'m'" in str(caught.value)
+
+
+@pytest.mark.parametrize("case", STATIC)
+def test_a_dry_run_says_so_too(folder: Path, case: str) -> None:
+    damage, message = STATIC[case]
+    damage(folder)
+    with pytest.raises(EngineError, match=message):
+        doubt(find_spec(str(folder), None))
+
+
+@pytest.mark.parametrize("kind", ["packed_trie", "vllm"])
+def test_damage_is_found_before_any_library_reads_the_files(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    cut(folder, -10)
+    monkeypatch.setattr(load, "_build", lambda *_: pytest.fail("loaded"))
+    with pytest.raises(EngineError, match="not copied whole"):
+        load.load(EngineSpec(name="m", kind=kind, model=str(folder), dtype="float32"), tmp_path)
+
+
+def test_weights_of_other_tasks_may_be_left_over(folder: Path, tmp_path: Path) -> None:
+    with_weight(folder, BIAS, "transformer.h.0.attn.masked_bias")
+    with_weight(folder, BIAS, "pooler.dense.bias")
+    load.load(load_spec(str(folder), dtype="float32"), tmp_path / "models", "score")
+    load.unload()
