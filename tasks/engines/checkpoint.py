@@ -37,8 +37,8 @@ def check(name: str, folder: Path) -> None:
     for file in files:
         if _first(file, len(POINTER)) == POINTER:
             raise _fault(
-                name, file, "is only git-lfs's pointer to the file: run `git lfs pull` in its repository, or get "
-                "the model again with `hf download`",
+                name, file, "is only git-lfs's pointer to the file: run `git lfs pull` in its repository, or "
+                "get the model again with `hf download`",
             )  # fmt: skip
     for index in (file for file in files if file.name.endswith(INDEX)):
         _check_parts(name, index)
@@ -52,8 +52,8 @@ def check(name: str, folder: Path) -> None:
             _check_tensors(name, file)
     if not any(file.name in TOKENIZERS or file.suffix == ".tiktoken" for file in files):
         raise EngineError(
-            f"model {name!r}: there is no tokenizer (tokenizer.json) in {folder}: copy the files of the model's "
-            "tokenizer there, or save it with tokenizer.save_pretrained"
+            f"model {name!r}: there is no tokenizer (tokenizer.json) in {folder}: copy the files of the "
+            "model's tokenizer there, or save it with tokenizer.save_pretrained"
         )
 
 
@@ -74,9 +74,9 @@ def check_adapter(name: str, folder: Path) -> None:
     """Raise EngineError if a folder has an adapter, which an engine would leave out without a word."""
     if found := [file for file in ADAPTER if (folder / file).is_file()]:
         raise EngineError(
-            f"model {name!r}: {folder} has an adapter ({found[0]}), which is not applied here: merge it into its "
-            "base model (peft: model.merge_and_unload(), then save_pretrained with the tokenizer) and give the "
-            "merged folder; if the weights beside it are already merged, take the adapter's files away"
+            f"model {name!r}: {folder} has an adapter ({found[0]}), which is not applied here: merge it into "
+            "its base model (peft: merge_and_unload(), then save_pretrained of model and tokenizer) and give "
+            "the merged folder; if the weights beside it are already merged, take the adapter's files away"
         )
 
 

@@ -1,4 +1,4 @@
-"""Identifies a local model by its content: the files of a folder, the commit of a repository, a package's pin.
+"""Identifies a local model by its content: a folder's files, a repository's commit, a package's pin.
 
 Names and paths do not count: new weights under an old name are another model, and a folder that was moved is
 the same one. Files are large, so hashes are remembered by what changes with a file's content (``sign_of``).
@@ -208,14 +208,14 @@ def commit_of(model: str, revision: str | None) -> str:
         return cached
     raise EngineError(
         f"model {model!r} is not in the local Hugging Face cache and huggingface.co cannot be reached "
-        f"({reason}), so its commit is unknown; go online, set revision to a full commit, give a local folder, "
-        "or use an embedded model (`culturemeter models list`)"
+        f"({reason}), so its commit is unknown; go online, set revision to a full commit, give a local "
+        "folder, or use an embedded model (`culturemeter models list`)"
     )
 
 
 @contextmanager
 def hub_refusals(model: str, revision: str | None) -> Iterator[None]:
-    """Raise EngineError with advice if the hub refuses a file of a model in the block; not if it is silent."""
+    """Raise EngineError with advice if the hub refuses a file in the block; not if it is silent."""
     from huggingface_hub import errors
 
     try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from tasks.engines.content import PREFIX
 from tasks.engines.local import embedded
-from tasks.engines.content import PREFIX, content_hash
 from tasks.engines.local.embedded import DEFAULT, ENCODERS
 from tasks.engines.local.fasttext_vectors import BinVectors, VecVectors, file_name
 from tasks.engines.protocols import Embedder, EngineError

@@ -1,8 +1,8 @@
 """Which options of a spec are known and harmless, by kind of engine.
 
-An option goes to a library that may load code by name. So the list says what is allowed: numbers, switches, and
-words from a fixed list. No value of it can name a module, a class, a file or an address. Anything else needs the
-user's trust.
+An option goes to a library that may load code by name. So the list says what is allowed: numbers, switches,
+and words from a fixed list. None of these values can name a module, a class, a file or an address. Anything
+else needs the user's trust.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ VLLM: Mapping[str, Test] = {
     "load_format": _one_of("auto", "hf", "safetensors", "pt", "npcache"),  # pickles need a permission
     "mamba_cache_dtype": _one_of("auto", "float32", "float16", "bfloat16"),
     "mamba_ssm_cache_dtype": _one_of("auto", "float32", "float16", "bfloat16"),
-    "quantization": _one_of("awq", "awq_marlin", "bitsandbytes", "compressed-tensors", "fp8", "gptq", "gptq_marlin"),
+    "quantization": _one_of(
+        "awq", "awq_marlin", "bitsandbytes", "compressed-tensors", "fp8", "gptq", "gptq_marlin"
+    ),
     "tokenizer_mode": _one_of("auto", "hf", "mistral"),
 }  # fmt: skip
 """Options of vLLM's ``EngineArgs``."""
@@ -70,7 +72,7 @@ HARMLESS: Mapping[str, Mapping[str, Test]] = {
     **dict.fromkeys(("packed_trie", "masked", "seq2seq"), TRANSFORMERS),
     "vllm": VLLM,
 }
-"""Kind -> option -> test of its value. Other kinds have option classes of their own, which allow nothing else."""
+"""Kind -> option -> test of its value. Other kinds have option classes, which allow nothing else."""
 
 
 def refused(kind: str, options: Mapping[str, Any]) -> list[str]:

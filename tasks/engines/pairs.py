@@ -54,7 +54,7 @@ def rendered_context(tokenizer: Any, context: Context, variables: Variables | No
         variables: of the template.
 
     Raises:
-        EngineError: the tokenizer has no chat template, it rejects the conversation, or the model thinks first.
+        EngineError: the tokenizer has no chat template, it rejects the conversation, or the model thinks.
     """
     if isinstance(context, str):
         return context

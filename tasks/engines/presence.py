@@ -10,7 +10,6 @@ from tasks.engines import checkpoint
 from tasks.engines.content import PREFIX
 from tasks.engines.embedders import WORD_VECTORS
 from tasks.engines.options import refused
-from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 
 LOCAL_KINDS = ("packed_trie", "masked", "seq2seq", "vllm")
@@ -30,7 +29,9 @@ def doubt(spec: EngineSpec) -> str | None:
     if folder.is_dir():
         checkpoint.check(spec.name, folder)
     if trusted := refused(spec.kind, spec.options):
-        return f"{spec.name}: options that may name code or a file are used as you allowed: {', '.join(trusted)}"
+        return (
+            f"{spec.name}: options that may name code or a file are used as you allowed: {', '.join(trusted)}"
+        )
     if folder.is_dir() or spec.model.startswith(PREFIX):
         return None
     if folder.is_absolute() or spec.model.startswith((".", "~")) or _is_cached(spec):

@@ -94,12 +94,12 @@ def frame(
     """Return questions as a model's prompts.
 
     Args:
-        style: "chat" renders the chat template up to where an answer begins; "base" appends the completion cue;
-            "auto" uses chat if the tokenizer has a template.
+        style: "chat" renders the chat template up to where an answer begins; "base" appends the completion
+            cue; "auto" uses chat if the tokenizer has a template.
         variables: of the chat template.
 
     Raises:
-        EngineError: style "chat" and the tokenizer has no chat template, or the model thinks before it answers.
+        EngineError: style "chat" and the tokenizer has no chat template, or the model thinks first.
     """
     if is_plain(tokenizer, style):
         return Framed([q + COMPLETION_CUE for q in questions], " ", "base")
@@ -164,7 +164,7 @@ def prefix_tokens(tokenizer: PreTrainedTokenizerBase, prefix: str) -> list[int]:
 
 
 def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Return the tokens of each text: the start tokens that the tokenizer puts before a text, and the text's own.
+    """Return the tokens of each text: the start tokens that the tokenizer puts before it, and its own.
 
     A text that has its start token, also after white space, gets no second one, and one from a chat template
     (``Rendered``) gets none. A token that the tokenizer puts after a text is left out, because a continuation

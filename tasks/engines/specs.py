@@ -84,8 +84,8 @@ class EngineSpec(BaseModel):
     )
     content: str | None = Field(
         default=None,
-        description="the model by content: a hash of its files, a commit, or a package's pin; the plan fills it "
-        "in, and a stated one is checked",
+        description="the model by content: a hash of its files, a commit, or a package's pin; the plan fills "
+        "it in, and a stated one is checked",
     )
     dtype: Dtype = Field(
         default="auto", description="auto: float32 or bfloat16, whichever the device multiplies faster"
@@ -97,8 +97,8 @@ class EngineSpec(BaseModel):
     )
     chat_template_kwargs: dict[str, Any] = Field(
         default_factory=dict,
-        description="variables of the model's chat template, such as enable_thinking; for scores, thinking is "
-        "switched off without them",
+        description="variables of the model's chat template, such as enable_thinking; for scores, thinking "
+        "is switched off without them",
     )
     base_url: str | None = Field(
         default=None, description="servers: the address, e.g. http://host:8000/v1; default: the provider's"
@@ -314,9 +314,10 @@ def check_options(spec: EngineSpec) -> None:
         if is_allowed("remote-code"):
             return
         raise EngineError(
-            f"model {spec.name!r}, options.{refused[0]}: not among the options that are known to be harmless for "
-            f"kind {spec.kind!r} ({', '.join(engine_options.known(spec.kind))}), and may name code or a file: leave it "
-            f"out, or read it and allow it with --trust-remote-code, or with {TRUST}=remote-code in the environment"
+            f"model {spec.name!r}, options.{refused[0]}: not among the options that are known to be "
+            f"harmless for kind {spec.kind!r} ({', '.join(engine_options.known(spec.kind))}), and may name "
+            "code or a file: leave it out, or read it and allow it with --trust-remote-code, or with "
+            f"{TRUST}=remote-code in the environment"
         )
 
 
@@ -401,7 +402,7 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
         dtype: used in place of the spec's own.
 
     Raises:
-        EngineError: the name is unknown (the message lists the known names), or its model or device is missing.
+        EngineError: the name is unknown (the message lists the known names), or model or device is missing.
     """
     spec = find_spec(name, user_folder)
     record = hashes_in(user_folder.parent / "models") if user_folder else None

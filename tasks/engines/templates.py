@@ -39,7 +39,7 @@ THINKING = re.compile(
     r"|\{[{%][^{}%]*\b(?:thinking|reasoning)\b",
     re.IGNORECASE,
 )
-"""What a template contains only if its model may think: a block, or a variable for thoughts."""
+"""Contents of a template whose model may think: a block, or a variable for thoughts."""
 
 SWITCHES: Mapping[str, tuple[Any, Any]] = {
     "enable_thinking": (False, True),
@@ -76,7 +76,7 @@ class Thinks(EngineError):  # noqa: N818 - "raise Thinks" says it all
 
 @dataclass(frozen=True)
 class Place:
-    """How a template is brought to the place where an answer begins.
+    """A way to bring a template to the place where an answer begins.
 
     Attributes:
         variables: for the template. word: added to the system message. suffix: added to the rendered text.
@@ -139,8 +139,8 @@ def _answer_prompt(tokenizer: Any, messages: Sequence[Message], variables: dict[
     if not text.endswith(place.end):
         raise Thinks(
             f"the chat template of {tokenizer.name_or_path!r} ends another way after this prompt than after "
-            "others; a word such as /think in it may switch thoughts on, and the answer would be scored among "
-            "them: leave the word out"
+            "others; a word such as /think in it may switch thoughts on, and the answer would be scored "
+            "among them: leave the word out"
         )
     return text + place.suffix + begun
 
@@ -225,12 +225,12 @@ def _subject(tokenizer: Any) -> str:
 def _why(tokenizer: Any, variables: Variables) -> str:
     if _is_open(_try(tokenizer, _asked(""), variables) or ""):
         return (
-            "its prompt ends inside an open block of thoughts, and the template has neither a switch nor a form "
-            'without thoughts: take a model that answers at once, or set prompt_style = "base"'
+            "its prompt ends inside an open block of thoughts, and the template has neither a switch nor a "
+            'form without thoughts: take a model that answers at once, or set prompt_style = "base"'
         )
     return (
-        "its template mentions thoughts, but has no switch for them: take a model that answers at once, or set "
-        'prompt_style = "base"; if this one never thinks, say so with chat_template_kwargs = '
+        "its template mentions thoughts, but has no switch for them: take a model that answers at once, or "
+        'set prompt_style = "base"; if this one never thinks, say so with chat_template_kwargs = '
         "{ enable_thinking = false }"
     )
 

@@ -1,4 +1,4 @@
-"""A model is its content: new files under an old name are another engine, old files in a new place the same."""
+"""A model is its content: new files under an old name are another engine, moved files the same one."""
 
 from __future__ import annotations
 

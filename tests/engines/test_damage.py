@@ -72,7 +72,7 @@ STATIC: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut in the data": (lambda f: cut(f, -10), r"bytes: it was not copied whole, get it again"),
     "no safetensors": (lambda f: (f / WEIGHTS).write_bytes(b"\xff" * 99), "damaged or no safetensors file"),
     "pointer for weights": (
-        lambda f: (f / WEIGHTS).write_bytes(POINTER), r"model\.safetensors is only git-lfs's pointer.*git lfs pull",
+        lambda f: (f / WEIGHTS).write_bytes(POINTER), r"model\.safetensors is only git-lfs.*git lfs pull",
     ),
     "pointer for the tokenizer": (
         lambda f: (f / "tokenizer.json").write_bytes(POINTER), r"tokenizer\.json is only git-lfs's pointer",
@@ -90,12 +90,12 @@ STATIC: dict[str, tuple[Callable[[Path], Any], str]] = {
 }  # fmt: skip
 LOADED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "more layers than the config": (
-        lambda f: configured(f, n_layer=1), r"config\.json leaves 11 weights of the checkpoint out .*another model",
+        lambda f: configured(f, n_layer=1), r"config\.json leaves out 11 weights .*another model",
     ),
     "fewer layers than the config": (lambda f: configured(f, n_layer=3), r"lacks 12 weights"),
     "other shapes": (lambda f: configured(f, n_embd=16), r"other shapes than its config\.json describes"),
     "a bias that the config has not": (
-        lambda f: with_weight(f, BIAS, "transformer.ln_f.scale"), r"leaves 1 weights .*ln_f\.scale",
+        lambda f: with_weight(f, BIAS, "transformer.ln_f.scale"), r"leaves out 1 weights .*ln_f\.scale",
     ),
     "weights of an adapter": (
         lambda f: with_weight(f, BIAS, "transformer.h.0.attn.c_attn.lora_A.weight"), r"lora_A",

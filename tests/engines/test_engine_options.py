@@ -58,7 +58,7 @@ def test_every_field_of_vllm_is_allowed_or_refused() -> None:
 
 
 def _check_all(kind: Any, names: set[str]) -> None:
-    """Check that no option takes a value that could name something, and that unknown ones take none at all."""
+    """Check that no option takes a value that could name something, and that unknown ones take none."""
     for name in names | set(options.known(kind)):
         values = HOSTILE if name in options.HARMLESS[kind] else [*HOSTILE, True, 1, 0.5, "auto"]
         taken = [value for value in values if not options.refused(kind, {name: value})]
@@ -67,7 +67,8 @@ def _check_all(kind: Any, names: set[str]) -> None:
 
 @pytest.mark.parametrize("kind", ["vllm", "packed_trie", "masked", "seq2seq"])
 @pytest.mark.parametrize(
-    "name", ["reasoning_parser_plugin", "worker_cls", "hf_overrides", "attn_implementation", "cache_dir", "made_up"]
+    "name",
+    ["reasoning_parser_plugin", "worker_cls", "hf_overrides", "attn_implementation", "cache_dir", "made_up"],
 )
 def test_an_option_that_may_name_code_needs_trust(
     kind: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,5 +85,7 @@ def test_an_option_that_may_name_code_needs_trust(
 
 
 def test_what_was_trusted_is_said_in_the_plan() -> None:
-    spec = EngineSpec(name="m", kind="vllm", model="embedded:smollm2-135m", options={"worker_cls": "a.B", "seed": 1})
+    spec = EngineSpec(
+        name="m", kind="vllm", model="embedded:smollm2-135m", options={"worker_cls": "a.B", "seed": 1}
+    )
     assert "worker_cls" in str(doubt(spec))

@@ -1,4 +1,4 @@
-"""Special tokens of twelve kinds of tokenizers: a text starts as its model's texts start, and has no end token."""
+"""Special tokens of twelve kinds of tokenizers: a text starts as its model's texts do, and has no end."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ EMPTY = "{{ '<think>\n\n</think>\n\n' }}"
 UNLESS_ON = "{% if enable_thinking is defined and enable_thinking is false %}"
 WITH_EMPTY = "{{ '<|im_start|>assistant\n<think>\n\n</think>\n\n' + m.content + '<|im_end|>\n' }}"
 SPLIT = "{{ '<|im_start|>assistant\n' + m.content.split('</think>')[-1] + '<|im_end|>\n' }}"
-DEEPSEEK = "{% for m in messages %}{% if m.role == 'assistant' %}%s{% else %}{{ '<｜User｜>' + m.content }}{% endif %}{% endfor %}"
+DEEPSEEK = TURNS.replace("%s{% endif %}", "{{ '<｜User｜>' + m.content }}{% endif %}")
 GRANITE_ON = (
     "{% if thinking %}{{ '<|start_of_role|>system<|end_of_role|>Think first.<|end_of_text|>\n' }}{% endif %}"
 )
@@ -65,7 +65,8 @@ FAMILIES = {
     "DeepSeek-V3.1": Family(
         DEEPSEEK.replace("%s", "{{ '<｜Assistant｜></think>' + m.content }}")
         + "{% if add_generation_prompt %}{{ '<｜Assistant｜>' }}"
-        "{% if thinking is defined and thinking %}{{ '<think>' }}{% else %}{{ '</think>' }}{% endif %}{% endif %}",
+        "{% if thinking is defined and thinking %}{{ '<think>' }}"
+        "{% else %}{{ '</think>' }}{% endif %}{% endif %}",
         "<｜Assistant｜></think>",
     ),
     "gpt-oss": Family(
@@ -96,8 +97,8 @@ FAMILIES = {
     ),
     "Nemotron-Nano-v2": Family(
         "{% set ns = namespace(on=true) %}{% for m in messages %}{% if '/think' in m.content %}"
-        "{% set ns.on = true %}{% elif '/no_think' in m.content %}{% set ns.on = false %}{% endif %}{% endfor %}"
-        + chatml(f"{HEADER}{{{{ '<think>\n' if ns.on else '<think></think>' }}}}"),
+        "{% set ns.on = true %}{% elif '/no_think' in m.content %}{% set ns.on = false %}{% endif %}"
+        "{% endfor %}" + chatml(f"{HEADER}{{{{ '<think>\n' if ns.on else '<think></think>' }}}}"),
         "<|im_end|>\n<|im_start|>assistant\n<think></think>",
     ),
     "Seed-OSS": Family(
@@ -133,7 +134,8 @@ FAMILIES = {
     "Gemma 4": Family(
         "{% if enable_thinking is defined and enable_thinking %}{{ '<|think|>' }}{% endif %}"
         + chatml(
-            f"{HEADER}{{% if not enable_thinking | default(false) %}}{{{{ '<|channel>thought\n<channel|>' }}}}"
+            f"{HEADER}{{% if not enable_thinking | default(false) %}}"
+            f"{{{{ '<|channel>thought\n<channel|>' }}}}"
             "{% endif %}"
         ),
         "<|im_end|>\n<|im_start|>assistant\n<|channel>thought\n<channel|>",

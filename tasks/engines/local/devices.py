@@ -95,8 +95,8 @@ def cores() -> int:
 def auto_dtype(name: str) -> AutoDtype:
     """Return the precision of dtype "auto" on a device: bfloat16 where the hardware has it, else float32.
 
-    A rule by the device's own properties, never a measurement: equal machines are the same engine, however busy
-    they are. On a GPU it is native bfloat16, on a CPU the flag ``BFLOAT16_FLAG`` if oneDNN may use it.
+    A rule by the device's own properties, never a measurement: equal machines are the same engine, however
+    busy they are. On a GPU it is native bfloat16, on a CPU the flag ``BFLOAT16_FLAG`` if oneDNN may use it.
 
     Raises:
         EngineError: see ``device``.

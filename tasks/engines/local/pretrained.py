@@ -129,8 +129,8 @@ def check_leftovers(name: str, model: Any, unexpected: Iterable[str]) -> None:
     ]
     if left:
         raise EngineError(
-            f"model {name!r}: its config.json leaves {len(left)} weights of the checkpoint out ({left[0]} …), so "
-            "it is another model than was trained: take the config.json of these weights"
+            f"model {name!r}: its config.json leaves out {len(left)} weights ({left[0]} …), "
+            "so it is another model than was trained: take the config.json of these weights"
         )
 
 

@@ -188,7 +188,7 @@ class VllmEngine(ContinuationScorer):
         )
 
     def _prompt(self, conversation: Sequence[Message], form: Schema, alternatives: int) -> Rendered:
-        """Return a conversation in the chat template, up to the answer if it is parsed or its tokens are read.
+        """Return a conversation in the chat template, up to the answer if that is parsed or its tokens read.
 
         A schema allows no thoughts; a model that cannot be kept from them writes its JSON in their place.
 
