@@ -12,7 +12,7 @@ import polars as pl
 from deployments.cli.bars import duration
 from deployments.show.display import print_table, say, working
 from tasks.engines.protocols import Generation
-from tasks.engines.specs import EngineSpec, cost, has_dtype
+from tasks.engines.specs import EngineSpec, cost, has_weights
 from tasks.loop.plan import Plan, PlanLine
 from tasks.loop.requests import Engine
 from warehouse import Warehouse
@@ -200,7 +200,7 @@ def _engine(role: str, engine: Engine | None) -> str:
     spec = engine.spec if engine else None
     roles = [] if role == "candidate" else [role]
     kinds = [engine.kind] if engine and engine.kind != role else []
-    return " ".join([*roles, *kinds, *([spec.dtype] if spec and has_dtype(spec) else [])])
+    return " ".join([*roles, *kinds, *([spec.dtype] if spec and has_weights(spec) else [])])
 
 
 def _time(left: int, rate: float | None) -> str:

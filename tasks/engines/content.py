@@ -11,6 +11,7 @@ import json
 import os
 import re
 import time
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -27,6 +28,9 @@ PREFIX = "embedded:"
 """Prefix of models that come as packages."""
 FOLDER, HUB, PACKAGE = "sha256:", "commit:", "package:"
 """Prefixes of contents, by where they come from."""
+PACKAGES = Path(__file__).parent / "local" / "embedded.toml"
+CONVERSION = 1
+"""Raised whenever the conversion of embedded models changes, so that earlier folders are prepared again."""
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 """Endings of files with weights."""
 INDEX = ".index.json"
@@ -140,11 +144,7 @@ def is_folder(model: str) -> bool:
 
 def checked_folder(name: str, model: str) -> Path:
     """Return the folder of a model; raises EngineError with its name if no loader would read it."""
-    from tasks.engines.checkpoint import check_adapter  # it lists the files by this module
-
     folder = Path(model).expanduser()
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        check_adapter(name, folder)
     if not (folder / "config.json").is_file():
         raise EngineError(
             f"model {name!r}: there is no config.json in {folder}; give a folder in the Hugging Face "
@@ -173,11 +173,16 @@ def of(name: str, model: str, revision: str | None, record: Path | None = None) 
 
 
 def of_package(model: str) -> str:
-    """Return the content of an embedded model: the hash of what its package pins, without any file."""
-    from tasks.engines.local.embedded import find  # it imports the specs
+    """Return the content of an embedded model: the hash of what its package pins, without any other file.
 
-    mark = json.dumps(find(model.removeprefix(PREFIX)).mark, sort_keys=True)
-    return PACKAGE + hashlib.sha256(mark.encode()).hexdigest()
+    Raises:
+        EngineError: there is no such model; names those that are.
+    """
+    known = tomllib.loads(PACKAGES.read_text(encoding="utf-8"))["models"]
+    name = model.removeprefix(PREFIX)
+    if name not in known:
+        raise EngineError(f"unknown embedded model {name!r}; known: {', '.join(known)}")
+    return PACKAGE + hashlib.sha256(f"{known[name]['sha256']} {CONVERSION}".encode()).hexdigest()
 
 
 def commit_of(model: str, revision: str | None) -> str:

@@ -19,7 +19,7 @@ from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.requests import Engine, Later
 from warehouse import Warehouse
 
-LOCAL = Engine.of(EngineSpec(name="local", kind="packed_trie", model="a", dtype="float32"))
+LOCAL = Engine.of(EngineSpec(name="local", kind="packed_trie", model="a", content="a", dtype="float32"))
 SERVED = EngineSpec(name="served", kind="openai", model="b", base_url="http://host/v1")
 PRICED = SERVED.model_copy(
     update={"name": "priced", "usd_per_million_input_tokens": 1.0, "usd_per_million_output_tokens": 10.0}

@@ -33,9 +33,9 @@ def folder(tmp_path: Path) -> Path:
     """A decoder-only model with tokenizer and chat template."""
     tokenizer = tiny.bert_tokenizer()
     tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %} :"
-    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 512}
+    sizes: dict[str, Any] = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 512}
     config = GPT2Config(vocab_size=len(tokenizer), **sizes)
-    return tiny.save(lambda: GPT2LMHeadModel(config), tokenizer, tmp_path / "model")
+    return tiny.save(lambda: GPT2LMHeadModel(config), tokenizer, tmp_path / "model")  # type: ignore[no-untyped-call]
 
 
 def spec_of(folder: Path) -> EngineSpec:
@@ -119,12 +119,12 @@ def test_a_large_file_is_read_once_also_by_later_processes(
     file, record = tmp_path / "model.safetensors", tmp_path / "record"
     file.write_bytes(b"0" * content.SMALL)
     now = time.time()
-    monkeypatch.setattr(content.time, "time", lambda: now + 60)  # the file has settled
+    monkeypatch.setattr(time, "time", lambda: now + 60)  # the file has settled
     first = content.content_hash(file, record)
     content._remembered.cache_clear()  # another process
     read: list[Path] = []
     real = content._sha256
-    monkeypatch.setattr(content, "_sha256", lambda path: read.append(path) or real(path))
+    monkeypatch.setattr(content, "_sha256", lambda path: [read.append(path), real(path)][1])
     assert content.content_hash(file, record) == first
     assert read == []
     next(record.iterdir()).write_text('{"sign": 1}')
@@ -155,10 +155,10 @@ def test_a_long_lived_process_loads_a_changed_folder_again(folder: Path, tmp_pat
     old = spec_of(folder)
     before = load.load(old, cache, "score").score(prompts, [" rice", " salt"])
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 512}
+    sizes: dict[str, Any] = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 512}
     config = GPT2Config(vocab_size=len(tokenizer), **sizes)
     shutil.rmtree(folder)
-    tiny.save(lambda: GPT2LMHeadModel(GPT2Config(**config.to_dict() | {"n_layer": 2})), tokenizer, folder)
+    tiny.save(lambda: GPT2LMHeadModel(GPT2Config(**config.to_dict() | {"n_layer": 2})), tokenizer, folder)  # type: ignore[no-untyped-call]
     new = spec_of(folder)
     after = load.load(new, cache, "score").score(prompts, [" rice", " salt"])
     assert new.hash() != old.hash()

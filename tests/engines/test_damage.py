@@ -25,7 +25,7 @@ WEIGHTS = "model.safetensors"
 def folder(tmp_path: Path) -> Path:
     tokenizer = tiny.bert_tokenizer()
     config = GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=2, n_head=2, n_positions=600)
-    return tiny.save(lambda: GPT2LMHeadModel(config), tokenizer, tmp_path / "m")
+    return tiny.save(lambda: GPT2LMHeadModel(config), tokenizer, tmp_path / "m")  # type: ignore[no-untyped-call]
 
 
 def configured(folder: Path, **fields: Any) -> None:

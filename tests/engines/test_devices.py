@@ -22,7 +22,11 @@ def flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
     """Return a function that gives this machine's CPU a flag."""
     monkeypatch.delenv(devices.ISA_LIMIT, raising=False)
     monkeypatch.setattr(devices, "CPU_INFO", tmp_path / "cpuinfo")
-    return lambda flag: (tmp_path / "cpuinfo").write_text(FLAGS.format(flag)) and None
+
+    def give(flag: str) -> None:
+        (tmp_path / "cpuinfo").write_text(FLAGS.format(flag))
+
+    return give
 
 
 @pytest.mark.parametrize(

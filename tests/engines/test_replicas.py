@@ -183,7 +183,9 @@ def test_replicas_divide_gpus_or_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_more_replicas_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "visible_gpus", lambda: ["0", "1", "2"])
-    spec = EngineSpec(name="large", kind="vllm", model="x/y", dtype="bfloat16", tensor_parallel=2)
+    spec = EngineSpec(
+        name="large", kind="vllm", model="x/y", content="x", dtype="bfloat16", tensor_parallel=2
+    )
     with pytest.raises(EngineError, match=r"'large': 2 replicas of 2 GPUs each do not fit on 3: lower --rep"):
         load_engine(spec, tmp_path, "generate")
     with pytest.raises(EngineError, match='for replicas set "cuda"'):
@@ -257,7 +259,7 @@ def test_starting_ray_node_is_waited_for(monkeypatch: pytest.MonkeyPatch, second
 
 
 def test_placement_of_replicas_is_not_in_the_engine_hash() -> None:
-    plain = EngineSpec(name="m", kind="vllm", model="x/y", dtype="bfloat16")
+    plain = EngineSpec(name="m", kind="vllm", model="x/y", content="x", dtype="bfloat16")
     assert plain.model_copy(update={"tensor_parallel": 4, "gpus": 4.0}).hash() == plain.hash()
     with pytest.raises(ValueError, match='needs kind = "vllm"'):
         fake(tensor_parallel=2)

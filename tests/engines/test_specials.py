@@ -64,7 +64,7 @@ def tokenizer_of(kind: Kind) -> PreTrainedTokenizerFast:
     made.post_processor = processors.TemplateProcessing(
         single=kind.around, special_tokens=[(word, i) for i, word in enumerate(SPECIAL)]
     )
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=made, bos_token=kind.bos, eos_token="</s>", unk_token="<unk>", pad_token="<pad>",
         additional_special_tokens=SPECIAL[4:],
     )  # fmt: skip
@@ -134,7 +134,7 @@ def test_a_rendered_text_and_an_equal_plain_one_are_not_mixed_up() -> None:
 def test_pairs_and_lists_have_the_same_scores_with_an_end_token(tmp_path: Path) -> None:
     tokenizer = tokenizer_of(KINDS["adds start and end"])
     config = GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=2, n_positions=600)
-    folder = tiny.save(lambda: GPT2LMHeadModel(config), tokenizer, tmp_path / "model")
+    folder = tiny.save(lambda: GPT2LMHeadModel(config), tokenizer, tmp_path / "model")  # type: ignore[no-untyped-call]
     scorer = PackedTrieScorer(tiny.spec(), str(folder))
     items = [" rice", " rice pudding", " salt"]
     listed = scorer.score([RAW], items)[0]

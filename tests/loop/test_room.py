@@ -19,7 +19,9 @@ ROLES: dict[str, Role] = {"sim": "simulator", "judge": "judge"}
 
 
 def vllm(name: str, **options: Any) -> Engine:
-    spec = EngineSpec(name=name, kind="vllm", model=name, dtype="bfloat16", device="cuda", options=options)
+    spec = EngineSpec(
+        name=name, kind="vllm", model=name, content=name, dtype="bfloat16", device="cuda", options=options
+    )
     return Engine.of(spec)
 
 

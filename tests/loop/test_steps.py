@@ -139,7 +139,7 @@ def test_an_unregistered_part_is_registered_and_not_sent(
 
 
 def test_an_engine_that_only_scores_is_refused(warehouse: Warehouse) -> None:
-    spec = EngineSpec(name="s", kind="packed_trie", model="m", dtype="float32")
+    spec = EngineSpec(name="s", kind="packed_trie", model="m", content="m", dtype="float32")
     with pytest.raises(EngineError, match="only scores"):
         texts([prompt("a")], spec)
 

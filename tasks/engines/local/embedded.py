@@ -28,6 +28,7 @@ import numpy as np
 from filelock import FileLock
 
 from tasks.engines import content
+from tasks.engines.content import CONVERSION, PACKAGES
 from tasks.engines.content import PREFIX as PREFIX
 from tasks.engines.extras import check as check_installed
 from tasks.engines.protocols import EngineError
@@ -42,8 +43,6 @@ Stage = Callable[[str], None]
 DEFAULT = "embedded:all-minilm-l6-v2"
 """The default embedder."""
 RECORD = "culturemeter.json"
-CONVERSION = 1
-"""Raised whenever the conversion below changes, so that earlier folders are prepared again."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Packaged:
         return {"gguf_sha256": self.sha256, "conversion": CONVERSION}
 
 
-_KNOWN = tomllib.loads((Path(__file__).parent / "embedded.toml").read_text(encoding="utf-8"))
+_KNOWN = tomllib.loads(PACKAGES.read_text(encoding="utf-8"))
 EMBEDDED: Mapping[str, Packaged] = {name: Packaged(**fields) for name, fields in _KNOWN["models"].items()}
 ENCODERS: Mapping[str, Packaged] = {name: Packaged(**fields) for name, fields in _KNOWN["encoders"].items()}
 
