@@ -124,7 +124,12 @@ def test_a_large_file_is_read_once_also_by_later_processes(
     content._remembered.cache_clear()  # another process
     read: list[Path] = []
     real = content._sha256
-    monkeypatch.setattr(content, "_sha256", lambda path: [read.append(path), real(path)][1])
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return real(path)
+
+    monkeypatch.setattr(content, "_sha256", counted)
     assert content.content_hash(file, record) == first
     assert read == []
     next(record.iterdir()).write_text('{"sign": 1}')
