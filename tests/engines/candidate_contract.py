@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.engines.local import pretrained
+from tasks.engines.local import output_head
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
 from tests.engines import tiny_models as tiny
 
@@ -46,7 +46,7 @@ def test_batches_and_order_do_not_matter(scorer: Any, monkeypatch: pytest.Monkey
     shuffled = replace(tiny.ENGLISH, before=tuple(tiny.ENGLISH.before[i] for i in rows))
     # One sentence or path per pass, so no padding, and a few tokens of the vocabulary at a time.
     monkeypatch.setattr(scorer, "spec", scorer.spec.model_copy(update={"batch_tokens": 1}))
-    monkeypatch.setitem(pretrained.VOCABULARY_SLICE, "cpu", 7)
+    monkeypatch.setitem(output_head.VOCABULARY_SLICE, "cpu", 7)
     again = scorer.score_candidates(shuffled, [texts[i] for i in columns])
     np.testing.assert_allclose(again.logprob, scores.logprob[np.ix_(rows, columns)], atol=1e-5)
     np.testing.assert_allclose(again.probability, scores.probability[np.ix_(rows, columns)], atol=1e-5)

@@ -9,15 +9,15 @@ scored.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import AutoModelForMaskedLM
 
-from tasks.engines.local import blanks, devices
+from tasks.engines.local import blanks, context, devices, self_check
 from tasks.engines.local.pretrained import Pretrained
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
 from tasks.engines.specs import EngineSpec
@@ -27,10 +27,11 @@ class MaskedScorer(Pretrained):
     """An encoder-only transformers model behind the ``CandidateScorer`` protocol."""
 
     def __init__(self, spec: EngineSpec, folder: str) -> None:
-        """Load the model and compare its sliced output head with its own logits.
+        """Load the model and check that its scores equal those of plain passes (``self_check``).
 
         Raises:
-            EngineError: not loadable, not encoder-only, or without a mask token or pretrained head.
+            EngineError: not loadable, not encoder-only, without a mask token or pretrained head, or its scores
+                would differ from those of plain passes.
         """
         super().__init__(AutoModelForMaskedLM, spec, folder)
         if self.model.config.is_encoder_decoder:
@@ -42,8 +43,8 @@ class MaskedScorer(Pretrained):
             raise EngineError(
                 f"the tokenizer of {spec.name!r} has no mask token, so it is not a masked model"
             )
-        self._limit = _longest_sentence(self.model, self.tokenizer)
-        self._head.check(input_ids=torch.tensor([[self.tokenizer.mask_token_id]], device=self.device))
+        self.limit = context.longest_sentence(self.model, self.tokenizer)
+        self_check.prove_masked(self)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
@@ -56,7 +57,8 @@ class MaskedScorer(Pretrained):
         tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
         sentences = blanks.sentences(self.tokenizer, cloze)
         longest = int(scores.n_tokens[spelled].max(initial=0))
-        blanks.check_length(cloze, sentences, longest, self._limit)
+        self.check_tokens(sentences.right, *sentences.left, *itertools.compress(tokens, spelled))
+        blanks.check_length(cloze, sentences, longest, self.limit)
         self._check_masks(cloze, sentences)
         if progress and not spelled.all():
             progress(len(cloze.before) * int((~spelled).sum()))
@@ -65,7 +67,7 @@ class MaskedScorer(Pretrained):
             table = np.array([tokens[i] for i in columns], dtype=np.int64)
             lengths = [len(left) + int(d) + len(sentences.right) for left in sentences.left]
             for subjects in devices.batches(lengths, self.spec.batch_tokens):
-                steps = self._score(sentences, subjects, table)
+                steps = self.score_blanks(sentences, subjects, table)
                 scores.logprob[np.ix_(subjects, columns)] = steps.sum(axis=1)
                 scores.probability[np.ix_(subjects, columns)] = np.exp(steps).mean(axis=1)
                 if progress:
@@ -73,7 +75,7 @@ class MaskedScorer(Pretrained):
         return scores
 
     @torch.inference_mode()
-    def _score(
+    def score_blanks(
         self, sentences: blanks.Sentences, subjects: NDArray[np.int64], table: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Return [b, d, k] log p(mask_i = c_i) for b subjects and the k candidates of ``table`` [k, d]."""
@@ -97,16 +99,3 @@ class MaskedScorer(Pretrained):
                     f"the sentence {text + cloze.lead!r} … {cloze.after!r} contains the model's mask token "
                     f"{self.tokenizer.mask_token!r} outside the blank; remove it"
                 )
-
-
-def _longest_sentence(model: Any, tokenizer: Any) -> int:
-    """Return the most tokens that the model reads, special tokens included.
-
-    Models of RoBERTa's kind count positions from the padding index + 1, so their table has unused rows.
-    """
-    limits = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None)]
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            spare = 0 if module.padding_idx is None else module.padding_idx + 1
-            limits.append(module.num_embeddings - spare)
-    return int(min(limit for limit in limits if limit))

@@ -18,14 +18,14 @@ from itertools import takewhile
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AttentionInterface, AutoModelForCausalLM
+from transformers import AutoModelForCausalLM
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from tasks.engines import pairs as pairing
 from tasks.engines import prompting
-from tasks.engines.local import devices, tree_attention
+from tasks.engines.local import context, devices, self_check, tree_attention
 from tasks.engines.local.forest import Trunk, grown
-from tasks.engines.local.pretrained import TOLERANCE, Pretrained
+from tasks.engines.local.pretrained import Pretrained
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
 from tasks.engines.prompting import ContinuationScorer
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, PairScores, Progress, TextPair
@@ -36,26 +36,23 @@ PASS = {"cpu": 1024, "cuda": 2**30}
 STATES = 4096
 """Number of hidden states that the output head reads at once."""
 
-# Compiled, its gathers would be slower.
-AttentionInterface.register(
-    tree_attention.NAME,
-    torch.compiler.disable(tree_attention.tree_attention),  # type: ignore[no-untyped-call]
-)
-
 
 class PackedTrieScorer(Pretrained, ContinuationScorer):
     """A decoder-only transformers model behind the ``Scorer`` protocol."""
 
     def __init__(self, spec: EngineSpec, folder: str) -> None:
-        """Load the model and check on a small list that its scores equal those of a plain forward pass.
+        """Load the model and check that its scores equal those of plain forward passes (``self_check``).
 
         Raises:
-            EngineError: not loadable, or its architecture cannot take a tree mask (use kind "vllm").
+            EngineError: not loadable, or its scores would differ from those of plain passes.
         """
         super().__init__(AutoModelForCausalLM, spec, folder, attn_implementation=tree_attention.NAME)
-        self._windows = tree_attention.sliding_windows(self.model)
         self._tries: dict[int, TokenTrie] = {}
-        self._self_check()
+        self.length = context.length(self.model, self.tokenizer)
+        self_check.prove(self)
+        if spec.compile:
+            self._compile()
+            self_check.prove_whole(self)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
@@ -73,8 +70,18 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     ) -> CandidateScores:
         trie = self._trie(tail, continuations)
         encoded = [prompting.prefix_tokens(self.tokenizer, p) for p in prefixes]
+        self.check_tokens(trie.edge_token, *encoded)
+        longest = int(trie.item_lengths.max())
+        context.check_lengths(prefixes, [len(ids) + longest - 1 for ids in encoded], self.length)
+        return self.score_trie(encoded, trie, progress)
+
+    def score_trie(
+        self, encoded: list[list[int]], trie: TokenTrie, progress: Progress | None = None
+    ) -> CandidateScores:
+        """Return the scores of a trie's items after each prefix, both given as tokens."""
         beginning = self._run_beginning(encoded)
-        logprob = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
+        n_items = len(trie.item_start)
+        logprob = np.empty((len(encoded), n_items), dtype=np.float32)
         probability = np.empty_like(logprob)
         # A pass holds as many prefixes as fit, each with the whole trie.
         width = min(trie.n_internal + tree_attention.BLOCK, self.spec.batch_tokens)
@@ -83,7 +90,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
             logprob[rows] = trie.sum_over_items(edges)
             probability[rows] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
             if progress:
-                progress(len(rows) * len(continuations))
+                progress(len(rows) * n_items)
         return CandidateScores(logprob, probability, trie.item_lengths)
 
     def score_each(
@@ -93,28 +100,30 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
         """Implement ``Scorer.score_each``; shared tokens of the prefixes run once (``forest``)."""
-        sequences, n_scored = list[list[int]](), list[int]()
+        sequences, n_scored, lengths = list[list[int]](), list[int](), list[int]()
         for prefix, texts in zip(prefixes, continuations, strict=True):
             start = prompting.prefix_tokens(self.tokenizer, prefix)
             rests = prompting.continuation_tokens(self.tokenizer, prefix, texts)
             sequences += [start + rest for rest in rests]
             n_scored += map(len, rests)
-        logprob, _ = self._score_sequences(sequences, np.array(n_scored), progress)
+            lengths.append(len(start) + max(map(len, rests), default=1) - 1)
+        context.check_lengths(prefixes, lengths, self.length)
+        logprob, _ = self.score_sequences(sequences, np.array(n_scored), progress)
         return np.split(logprob, np.cumsum([len(texts) for texts in continuations])[:-1])
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
         """Implement ``PairScorer.score_pairs``; shared tokens of the pairs run once (``forest``)."""
-        length = pairing.longest(self.model.config, self.tokenizer)
-        token_pairs = pairing.pair_tokens(self.tokenizer, pairs, length, self.spec.chat_template_kwargs)
+        variables = self.spec.chat_template_kwargs
+        token_pairs = pairing.pair_tokens(self.tokenizer, pairs, self.length.tokens, variables)
         n_scored = np.array([pair.n_scored for pair in token_pairs], dtype=np.int64)
         sequences = [pair.tokens for pair in token_pairs]
-        logprob, is_greedy = self._score_sequences(sequences, n_scored, progress, finds_best=True)
+        logprob, is_greedy = self.score_sequences(sequences, n_scored, progress, finds_best=True)
         n_cut = np.array([pair.n_cut for pair in token_pairs], dtype=np.int64)
         return PairScores(logprob, is_greedy, n_scored, n_cut)
 
     @torch.inference_mode()
-    def _score_sequences(
-        self, sequences: Sequence[Sequence[int]], n_scored: IntArray, progress: Progress | None,
+    def score_sequences(
+        self, sequences: Sequence[Sequence[int]], n_scored: IntArray, progress: Progress | None = None,
         finds_best: bool = False,
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:  # fmt: skip
         """Return [n] log-probability of the last n_scored[i] tokens of each sequence after those before.
@@ -122,6 +131,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         Also return, if ``finds_best``, whether each of these tokens is the most probable one.
         """
         trie = build_trie(sequences)
+        self.check_tokens(trie.edge_token)
         ends = trie.item_start + trie.item_lengths
         starts = np.concatenate([[0], np.cumsum(n_scored)[:-1]])
         place = np.arange(n_scored.sum()) - np.repeat(starts, n_scored)
@@ -194,7 +204,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         store: tree_attention.Beginning | None = None,
     ) -> tree_attention.ForestLayout:  # fmt: skip
         return tree_attention.forest_layout(
-            trie, nodes, n_shared, self._windows, self.model.dtype, self.device, beginning, store
+            trie, nodes, n_shared, self.model.dtype, self.device, beginning, store
         )
 
     def _trie(self, tail: str, continuations: Sequence[str]) -> TokenTrie:
@@ -214,7 +224,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         if len(prefixes) == 1 or not shared:
             return {}
         beginning: tree_attention.Beginning = {}
-        layout = tree_attention.TreeLayout(len(shared), store=beginning)
+        layout = tree_attention.TreeLayout(len(shared), self.model.dtype, store=beginning)
         self._hidden(np.array([shared]), np.arange(len(shared))[None], layout)
         return beginning
 
@@ -246,9 +256,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         """Return [b, 1 + n, d] final hidden states: each prefix's last token, then the nodes."""
         b, lengths = len(prefixes), torch.tensor([len(p) for p in prefixes], device=self.device)
         width = int(lengths.max())
-        layout = tree_attention.tree_layout(
-            trie, nodes, lengths, width, self._windows, self.model.dtype, beginning
-        )
+        layout = tree_attention.tree_layout(trie, nodes, lengths, width, self.model.dtype, beginning)
         c = layout.n_shared
         rest = width - c
         ids = np.zeros((b, rest + len(nodes)), dtype=np.int64)
@@ -268,44 +276,16 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         positions: IntArray,
         layout: tree_attention.TreeLayout | tree_attention.ForestLayout,
     ) -> torch.Tensor:
-        """Return [b, n, d] final hidden states of [b, n] tokens at [b, n] positions."""
-        states: torch.Tensor = self.model.base_model(
-            input_ids=torch.from_numpy(ids).to(self.device),
-            position_ids=torch.from_numpy(positions).to(self.device),
-            use_cache=False,
-            tree=layout,
-        ).last_hidden_state
-        return states
-
-    @torch.inference_mode()
-    def _self_check(self) -> None:
-        """Compare with plain forward passes and refuse an architecture that ignores the tree."""
-        frame = self.frame(["What do people eat?", "What is a common food in Peru?"])
-        items = [frame.lead + w for w in ("bread", "bread soup", "fried rice", "fried rice with eggs", "tea")]
-        advice = f'choose kind = "vllm" for {self.spec.name!r}'
-        try:
-            packed = [self.score(frame.prefixes, items)]
-        except (NotImplementedError, TypeError, AttributeError, KeyError, RuntimeError) as error:
-            raise EngineError(
-                f"this model's architecture cannot take a tree mask ({error}); {advice}"
-            ) from error
-        self.model.set_attn_implementation("sdpa")
-        pairs = [(0, 3), (1, 1)]  # the deepest item, and one whose prefix is padded
-        plain = [self._plain_score(frame.prefixes[p], items[i]) for p, i in pairs]
-        self.model.set_attn_implementation(tree_attention.NAME)
-        if self.spec.compile:
-            self._compile()
-            packed.append(self.score(frame.prefixes, items))
-        worst = max(
-            abs(float(scores[pair]) - expected)
-            for scores in packed
-            for pair, expected in zip(pairs, plain, strict=True)
-        )
-        if not worst <= TOLERANCE[self.model.dtype]:
-            raise EngineError(
-                f"packed scores of this architecture differ from a plain forward pass by {worst:.2g} nats; "
-                f"{advice}"
-            )
+        """Return [b, n, d] states before the head, of [b, n] tokens at [b, n] positions."""
+        inputs = {
+            "input_ids": ids,
+            "position_ids": positions,
+            # Without it, transformers takes a jump of positions for the beginning of another text.
+            "attention_mask": np.ones_like(ids),
+        }
+        with tree_attention.laid_out(layout):
+            on_device = {name: torch.from_numpy(values).to(self.device) for name, values in inputs.items()}
+            return self._head.run(**on_device, use_cache=False)[0]
 
     def _compile(self) -> None:
         """Compile every layer for any length with torch; raises ``EngineError`` if torch cannot."""
@@ -326,13 +306,3 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
                 f"model {self.spec.name!r}: torch cannot compile it here: {reason}; install a C++ "
                 "compiler, or leave compile out of the engine's spec"
             ) from error
-
-    def _plain_score(self, prefix: str, continuation: str) -> float:
-        """Return the score of one sequence by a plain pass, which defines it."""
-        start = prompting.prefix_tokens(self.tokenizer, prefix)
-        rest = prompting.continuation_tokens(self.tokenizer, prefix, [continuation])[0]
-        ids = torch.tensor([start + rest], device=self.device)
-        hidden = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state[
-            0, len(start) - 1 : -1
-        ]
-        return float(self._head.logprobs(hidden, np.arange(len(rest)), np.array(rest)).sum())

@@ -15,6 +15,7 @@ paths share is read from the first one.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModelForSeq2SeqLM
 
-from tasks.engines.local import blanks, devices
+from tasks.engines.local import blanks, context, devices, self_check
 from tasks.engines.local.pretrained import Pretrained
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
@@ -55,18 +56,20 @@ class Seq2SeqScorer(Pretrained):
     """An encoder-decoder transformers model with sentinels behind the ``CandidateScorer`` protocol."""
 
     def __init__(self, spec: EngineSpec, folder: str) -> None:
-        """Load the model and compare its sliced output head with its own logits.
+        """Load the model and check that its scores equal those of plain passes (``self_check``).
 
         Raises:
-            EngineError: not loadable, not an encoder-decoder model, or without sentinels (BART).
+            EngineError: not loadable, not an encoder-decoder model, without sentinels (BART), or its scores
+                would differ from those of plain passes.
         """
         super().__init__(AutoModelForSeq2SeqLM, spec, folder)
-        self._sentinel = _sentinel(self.tokenizer, self._head.vocabulary, spec.name)
+        self.sentinel = _sentinel(self.tokenizer, self._head.vocabulary, spec.name)
         start = self.model.config.decoder_start_token_id
         if start is None:
             raise EngineError(f"config.json of {spec.name!r} names no decoder_start_token_id; add it (T5: 0)")
-        self._opening = torch.tensor([[start, self._sentinel]], device=self.device)
-        self._head.check(input_ids=self._opening[:, 1:], decoder_input_ids=self._opening)
+        self.opening = torch.tensor([[start, self.sentinel]], device=self.device)
+        self.limit = context.longest_sentence(self.model, self.tokenizer)
+        self_check.prove_seq2seq(self)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
@@ -78,7 +81,8 @@ class Seq2SeqScorer(Pretrained):
         """
         tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
         sentences = blanks.sentences(self.tokenizer, cloze)
-        blanks.check_length(cloze, sentences, 1, self.tokenizer.model_max_length)
+        self.check_tokens(sentences.right, *sentences.left, *itertools.compress(tokens, spelled))
+        blanks.check_length(cloze, sentences, 1, self.limit)
         if not spelled.any():
             if progress:
                 progress(scores.logprob.size)
@@ -86,22 +90,28 @@ class Seq2SeqScorer(Pretrained):
         columns = np.flatnonzero(spelled)
         trie = build_trie([tokens[i] for i in columns])
         longest = max((len(left) for left in sentences.left), default=0) + 1 + len(sentences.right)
-        paths = trie_paths(trie, self.spec.batch_tokens, longest + self._opening.shape[1])
+        paths = self.paths(trie, longest)
         for subject in range(len(cloze.before)):
-            edges = self._score(sentences.filled(subject, [self._sentinel]), trie, paths)
+            edges = self.score_edges(sentences.filled(subject, [self.sentinel]), trie, paths)
             scores.logprob[subject, columns] = trie.sum_over_items(edges)
             scores.probability[subject, columns] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
             if progress:
                 progress(len(candidates))
         return scores
 
+    def paths(self, trie: TokenTrie, longest: int) -> list[Paths]:
+        """Return a trie's paths for sentences of at most ``longest`` tokens."""
+        return trie_paths(trie, self.spec.batch_tokens, longest + self.opening.shape[1])
+
     @torch.inference_mode()
-    def _score(self, sentence: list[int], trie: TokenTrie, paths: Sequence[Paths]) -> NDArray[np.float32]:
+    def score_edges(
+        self, sentence: list[int], trie: TokenTrie, paths: Sequence[Paths]
+    ) -> NDArray[np.float32]:
         """Return [n_edges] log-probability of each edge of the trie after one sentence."""
         device = self.device
         edges = np.empty(len(trie.edge_token), dtype=np.float32)
         states, output = self._head.run(
-            input_ids=torch.tensor([sentence], device=device), decoder_input_ids=self._opening, use_cache=True
+            input_ids=torch.tensor([sentence], device=device), decoder_input_ids=self.opening, use_cache=True
         )
         root = np.flatnonzero(trie.edge_parent < 0)
         edges[root] = self._head.logprobs(states[0, -1:], np.zeros_like(root), trie.edge_token[root])

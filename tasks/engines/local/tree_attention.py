@@ -11,11 +11,18 @@ and values that every layer computed for it are put before those of every prefix
 
 A forest has no prefixes: its nodes are those of one trie over whole texts (``forest``), cut into blocks in
 the same way. Blocks with about as many keys are computed in one product.
+
+Windows, chunks and the like are the model's own: transformers asks for a mask of every kind of layer, and gets
+the rule by which the model sees keys (``LayerMask``) in place of a table. Among the nodes that are ancestors,
+a query then sees those that the rule allows at their positions in the text.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +30,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import causal_mask_function
 
 from tasks.engines.local.trie import IntArray, TokenTrie
 
@@ -32,9 +41,48 @@ KEYS = 32
 """Numbers of keys are multiples of this; half a cache line of bfloat16 more halves the softmax's speed."""
 ALIKE = 0.75
 """Fewest keys of a block in a group, as a share of the most."""
+HARMLESS = frozenset({
+    "dropout", "is_causal", "sliding_window", "return_dict", "use_cache", "position_ids", "cache_position",
+    "position_embeddings", "deterministic",
+})  # fmt: skip
+"""Arguments of transformers' attention functions that change no score beside the mask; a layer with another
+one is refused."""
 
 Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
 """Attention layer -> keys and values [1, kv_heads, C, d] of the shared beginning of all prefixes."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerMask:
+    """The rule of a model by which its layers of one kind see keys, made for each pass.
+
+    Attributes:
+        visible: of transformers: (batch, head, query, key) -> bool, elementwise over tensors of positions.
+    """
+
+    visible: Callable[..., torch.Tensor]
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether a query sees every key before it, and itself."""
+        return self.visible is causal_mask_function
+
+    def __call__(self, batch: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        """Return bool, broadcast over the arguments: whether a query at a position sees a key at another."""
+        return self.visible(batch, torch.zeros_like(batch), query, key)
+
+
+def layer_mask(
+    mask_function: Callable[..., torch.Tensor] = causal_mask_function, use_vmap: bool = False, **_: Any
+) -> LayerMask:
+    """Return a layer's rule; transformers calls this function (AttentionMaskInterface).
+
+    Raises:
+        NotImplementedError: the rule is not known to be elementwise.
+    """
+    if use_vmap:
+        raise NotImplementedError("its masks depend on more than positions")
+    return LayerMask(mask_function)
 
 
 @dataclass(frozen=True)
@@ -43,27 +91,62 @@ class TreeLayout:
 
     Attributes:
         prefix_width: width P of the right-padded prefixes, their shared beginning included.
+        dtype: the model's, of masks.
         n_blocks: number of blocks of nodes after the prefixes; the last may be filled in part.
         query_index: [n_blocks, BLOCK] node of each row of a block; arbitrary after the last node.
         key_index: [n_blocks, k] position of each block's keys, prefix first, in the sequence of P + n tokens.
-        mask: {window: [b, n_blocks, BLOCK, k]} additive masks in the model's dtype; window 0 means
-            no sliding window.
+        seen: [n_blocks, BLOCK, k - P] bool: the key is the query or one of its ancestors.
+        length: [b, 1, 1, 1] tokens of each prefix.
+        query_depth: [n_blocks, BLOCK, 1] tokens between a query and its prefix.
+        key_depth: [n_blocks, 1, k - P] tokens between a key among the nodes and its prefix.
         beginning: shared beginning of all prefixes, run before; {} if there is none.
         store: every layer puts its keys and values of this pass there; None: they are dropped.
+        masks, prefix_masks: those made in this pass, by rule.
     """
 
     prefix_width: int
+    dtype: torch.dtype
     n_blocks: int = 0
     query_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
     key_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
-    mask: dict[int, torch.Tensor] = field(default_factory=dict)
+    seen: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, 0, dtype=torch.bool))
+    length: torch.Tensor = field(default_factory=lambda: torch.zeros(1, 1, 1, 1, dtype=torch.long))
+    query_depth: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, 1, dtype=torch.long))
+    key_depth: torch.Tensor = field(default_factory=lambda: torch.empty(0, 1, 0, dtype=torch.long))
     beginning: Beginning = field(default_factory=dict)
     store: Beginning | None = None
+    masks: dict[LayerMask, torch.Tensor] = field(default_factory=dict)
+    prefix_masks: dict[LayerMask, torch.Tensor | None] = field(default_factory=dict)
 
     @property
     def n_shared(self) -> int:
         """Number of tokens C of the shared beginning."""
         return next((key.shape[2] for key, _ in self.beginning.values()), 0)
+
+    def mask(self, rule: LayerMask) -> torch.Tensor:
+        """Return [b, n_blocks, BLOCK, k], the additive mask of the nodes under a layer's rule."""
+        if rule not in self.masks:
+            column = torch.arange(self.prefix_width, device=self.length.device)
+            shape = (len(self.length), *self.seen.shape[:2], -1)
+            in_prefix, in_tree = (column < self.length).expand(shape), self.seen.expand(shape)
+            if not rule.is_causal:
+                batch = torch.arange(len(self.length), device=self.length.device).view(-1, 1, 1, 1)
+                query = self.length + self.query_depth
+                in_prefix = in_prefix & rule(batch, query, column)
+                in_tree = in_tree & rule(batch, query, self.length + self.key_depth)
+            self.masks[rule] = _additive(torch.cat([in_prefix, in_tree], dim=-1), self.dtype)
+        return self.masks[rule]
+
+    def prefix_mask(self, rule: LayerMask, device: torch.device) -> torch.Tensor | None:
+        """Return bool [P - C, P], the keys of the prefixes' queries; None: all before, if C is 0."""
+        if rule not in self.prefix_masks:
+            query = torch.arange(self.n_shared, self.prefix_width, device=device)[:, None]
+            key = torch.arange(self.prefix_width, device=device)
+            before = key <= query
+            mask = before if rule.is_causal else before & rule(torch.zeros_like(key), query, key)
+            is_plain = not self.n_shared and (rule.is_causal or bool((mask == before).all()))
+            self.prefix_masks[rule] = None if is_plain else mask
+        return self.prefix_masks[rule]
 
 
 @dataclass(frozen=True)
@@ -73,13 +156,40 @@ class Blocks:
     Attributes:
         place: [m] their positions among the blocks of the pass.
         key_index: [m, k] position of each block's keys in the pass, without those of the beginning.
-        mask: {window: [m, 1, BLOCK, 1, C + k]} additive masks in the model's dtype; window 0: no sliding
-            window.
+        seen: [m, BLOCK, k] bool: the key is the query or one of its ancestors.
+        query_position, key_position: [m, BLOCK, 1] and [m, 1, k] tokens before a query or key in its text.
+        n_shared: number of tokens C of the beginning.
+        dtype: the model's, of masks.
+        masks: those made in this pass, by rule.
     """
 
     place: torch.Tensor
     key_index: torch.Tensor
-    mask: dict[int, torch.Tensor]
+    seen: torch.Tensor
+    query_position: torch.Tensor
+    key_position: torch.Tensor
+    n_shared: int
+    dtype: torch.dtype
+    masks: dict[LayerMask, torch.Tensor] = field(default_factory=dict)
+
+    def mask(self, rule: LayerMask) -> torch.Tensor:
+        """Return [m, 1, BLOCK, 1, C + k], the additive mask under a layer's rule."""
+        if rule not in self.masks:
+            shared, seen = self.seen.new_ones((*self.seen.shape[:2], self.n_shared)), self.seen
+            if not rule.is_causal:
+                batch = torch.zeros_like(self.query_position)
+                column = torch.arange(self.n_shared, device=seen.device)
+                shared = shared & rule(batch, self.query_position, column)
+                seen = seen & rule(batch, self.query_position, self.key_position)
+            allowed = torch.cat([shared, seen], dim=-1)[:, None, :, None]
+            self.masks[rule] = _additive(allowed, self.dtype)
+        return self.masks[rule]
+
+
+def _additive(allowed: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return a mask to add to attention scores: 0 where allowed, else the least number."""
+    mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
+    return mask.masked_fill_(~allowed, torch.finfo(dtype).min)
 
 
 @dataclass(frozen=True)
@@ -97,11 +207,23 @@ class ForestLayout:
     store: Beginning | None = None
 
 
+_current: ContextVar[TreeLayout | ForestLayout | None] = ContextVar("layout", default=None)
+
+
+@contextmanager
+def laid_out(layout: TreeLayout | ForestLayout) -> Iterator[None]:
+    """Run a pass within this block with a layout."""
+    token = _current.set(layout)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 def forest_layout(
     trie: TokenTrie,
     nodes: IntArray,
     n_shared: int,
-    windows: set[int],
     dtype: torch.dtype,
     device: torch.device,
     beginning: Beginning,
@@ -119,30 +241,23 @@ def forest_layout(
     groups = []
     while len(remaining):
         n = np.count_nonzero(n_keys[remaining] >= ALIKE * n_keys[remaining[0]])
-        groups.append(_blocks(trie, nodes, remaining[:n], n_shared, windows, dtype, device))
+        groups.append(_blocks(trie, nodes, remaining[:n], n_shared, dtype, device))
         remaining = remaining[n:]
     return ForestLayout(len(first), groups, beginning, store)
 
 
 def _blocks(
-    trie: TokenTrie, nodes: IntArray, place: IntArray, n_shared: int, windows: set[int], dtype: torch.dtype,
-    device: torch.device,
-) -> Blocks:  # fmt: skip
-    """Return the blocks at these positions, with keys and masks."""
+    trie: TokenTrie, nodes: IntArray, place: IntArray, n_shared: int, dtype: torch.dtype, device: torch.device
+) -> Blocks:
+    """Return the blocks at these positions, with their keys."""
     query, key, visible = block_keys(trie, nodes, n_shared, place, n_shared)
-    query_depth = np.where(query >= 0, trie.depth[nodes[query]], n_shared)[:, :, None]
-    key_depth = np.where(key >= 0, trie.depth[nodes[key]], n_shared)[:, None, :]
-    masks = {}
-    for window in windows:
-        seen, shared = visible, np.ones((*query.shape, n_shared), dtype=bool)
-        if window:
-            seen = visible & (query_depth - key_depth < window)
-            shared = query_depth - np.arange(n_shared) < window
-        allowed = torch.from_numpy(np.concatenate([shared, seen], axis=2)).to(device)
-        mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
-        masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None, :, None]
-    places, keys = (torch.from_numpy(index).to(device) for index in (place, np.maximum(key, 0)))
-    return Blocks(places, keys, masks)
+    query_position = np.where(query >= 0, trie.depth[nodes[query]], n_shared)[:, :, None]
+    key_position = np.where(key >= 0, trie.depth[nodes[key]], n_shared)[:, None, :]
+    on_device = (
+        torch.from_numpy(index).to(device)
+        for index in (place, np.maximum(key, 0), visible, query_position, key_position)
+    )
+    return Blocks(*on_device, n_shared, dtype)
 
 
 def forest_attention(
@@ -152,9 +267,9 @@ def forest_attention(
     value: torch.Tensor,
     forest: ForestLayout,
     scaling: float | None,
-    window: int,
+    rule: LayerMask,
 ) -> torch.Tensor:
-    """Return a pass's attention: [1, heads, n, d] queries, [1, kv_heads, n, d] keys -> [1, n, heads, d]."""
+    """Return a pass's attention: [1, heads, n, d] queries, [1, kv_heads, n, d] keys -> [1, n, heads, v]."""
     shared = forest.beginning.get(module)
     if forest.store is not None:
         both = ((key, value),) if shared is None else (shared, (key, value))
@@ -166,28 +281,21 @@ def forest_attention(
     queries = query.new_zeros(forest.n_blocks * BLOCK, heads, d)
     queries[:n] = query[0].transpose(0, 1)
     by_block = queries.view(forest.n_blocks, BLOCK, kv_heads, group, d)
-    out = torch.empty_like(by_block)
+    out = query.new_empty(*by_block.shape[:-1], value.shape[-1])
     for blocks in forest.groups:
         rows = _rows(blocks.key_index, 1, n, kv_heads)
         keys, values = (
             states[0]
             .transpose(0, 1)
-            .reshape(-1, d)
+            .reshape(-1, states.shape[-1])
             .index_select(0, rows)
-            .view(len(blocks.place), kv_heads, -1, d)
+            .view(len(blocks.place), kv_heads, -1, states.shape[-1])
             for states in (key, value)
         )
         block_queries = by_block[blocks.place].transpose(1, 2)
-        attended = block_attention(block_queries, keys, values, blocks.mask[window], scaling, shared)
+        attended = block_attention(block_queries, keys, values, blocks.mask(rule), scaling, shared)
         out[blocks.place] = attended.transpose(1, 2)
-    return out.view(1, -1, heads, d)[:, :n]
-
-
-def sliding_windows(model: Any) -> set[int]:
-    """Return the window sizes of the model's layers; 0 is full attention."""
-    config = model.config.get_text_config()
-    window = getattr(config, "sliding_window", None)
-    return {0, int(window)} if window else {0}
+    return out.view(1, -1, heads, value.shape[-1])[:, :n]
 
 
 def block_keys(
@@ -228,7 +336,6 @@ def tree_layout(
     nodes: IntArray,
     prefix_lengths: torch.Tensor,
     prefix_width: int,
-    windows: set[int],
     dtype: torch.dtype,
     beginning: Beginning,
 ) -> TreeLayout:
@@ -238,35 +345,33 @@ def tree_layout(
         nodes: sorted internal nodes, closed under ancestors (``TokenTrie.chunks``); may be empty.
         prefix_lengths: [b] tokens of each prefix on the model's device, with the shared beginning and without
             right padding.
-        windows: sliding windows of the model's layers; 0 is full attention.
     """
     if not len(nodes):
-        return TreeLayout(prefix_width, beginning=beginning)
-    device = prefix_lengths.device
+        return TreeLayout(prefix_width, dtype, beginning=beginning)
     query, key, visible = block_keys(trie, nodes, prefix_width)
+    query_depth = np.where(query >= 0, trie.depth[nodes[query]], 0)[:, :, None]
+    key_depth = np.where(key >= 0, trie.depth[nodes[key]], 0)[:, None, :]
     n_blocks = len(key)
-    seen = torch.from_numpy(visible).to(device)[None]
-    column = torch.arange(prefix_width, device=device)
-    query_depth = torch.zeros(n_blocks * BLOCK, dtype=torch.long, device=device)
-    query_depth[: len(nodes)] = torch.from_numpy(trie.depth[nodes]).to(device)
-    query_depth = query_depth.view(1, n_blocks, BLOCK, 1)
-    key_depth = torch.from_numpy(np.where(key >= 0, trie.depth[nodes[key]], 0)).to(device)
-    length = prefix_lengths.view(-1, 1, 1, 1)
-    masks: dict[int, torch.Tensor] = {}
-    for window in windows:
-        in_prefix = (column < length).expand(-1, n_blocks, BLOCK, -1)
-        in_tree = seen
-        if window:
-            in_prefix = in_prefix & (length + query_depth - column < window)
-            in_tree = in_tree & (query_depth - key_depth[None, :, None, :] < window)
-        allowed = torch.cat([in_prefix, in_tree.expand(len(prefix_lengths), -1, -1, -1)], dim=-1)
-        mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
-        masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)
     in_sequence = np.concatenate(
         [np.tile(np.arange(prefix_width), (n_blocks, 1)), prefix_width + np.maximum(key, 0)], axis=1
     )
-    query_index, key_index = (torch.from_numpy(x).to(device) for x in (np.maximum(query, 0), in_sequence))
-    return TreeLayout(prefix_width, n_blocks, query_index, key_index, masks, beginning)
+    query_index, key_index, seen, query_depths, key_depths = (
+        torch.from_numpy(index).to(prefix_lengths.device)
+        for index in (np.maximum(query, 0), in_sequence, visible, query_depth, key_depth)
+    )
+    length = prefix_lengths.view(-1, 1, 1, 1)
+    return TreeLayout(
+        prefix_width,
+        dtype,
+        n_blocks,
+        query_index,
+        key_index,
+        seen,
+        length,
+        query_depths,
+        key_depths,
+        beginning,
+    )
 
 
 def block_attention(
@@ -279,12 +384,12 @@ def block_attention(
 
     Args:
         query: [n, kv_heads, q, g, d]; g heads share their keys.
-        key, value: [n, kv_heads, k, d].
+        key, value: [n, kv_heads, k, d] and [n, kv_heads, k, v].
         mask: [n, 1, q, 1, c + k] additive.
-        shared: keys and values [1, kv_heads, c, d] before those of every block.
+        shared: keys [1, kv_heads, c, d] and values [1, kv_heads, c, v] before those of every block.
 
     Returns:
-        [n, kv_heads, q, g, d].
+        [n, kv_heads, q, g, v].
     """
     n, kv_heads, q, g, d = query.shape
     k = key.shape[2]
@@ -297,7 +402,7 @@ def block_attention(
         out = scaled_dot_product_attention(
             by_head, key, value, attn_mask=mask.squeeze(3), scale=scaling, enable_gqa=g > 1
         )
-        return out.view(n, kv_heads, g, q, d).transpose(2, 3)
+        return out.view(n, kv_heads, g, q, -1).transpose(2, 3)
     # Heads that share their keys are rows of one product.
     rows = query.reshape(n, kv_heads, q * g, d)
     scores = rows @ key.transpose(2, 3)
@@ -313,7 +418,7 @@ def block_attention(
     out = weights[..., c:] @ value
     if shared:
         out += _shared_product(weights[..., :c], shared[1])
-    return out.view(n, kv_heads, q, g, d)
+    return out.view(n, kv_heads, q, g, -1)
 
 
 def _shared_product(rows: torch.Tensor, shared: torch.Tensor) -> torch.Tensor:
@@ -328,31 +433,33 @@ def tree_attention(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
+    attention_mask: LayerMask | torch.Tensor | None,
     scaling: float | None = None,
-    tree: TreeLayout | ForestLayout | None = None,
-    sliding_window: int | None = None,
-    softcap: float | None = None,
     **extra: Any,
 ) -> tuple[torch.Tensor, None]:
     """Return the attention of a layer; transformers calls this function (AttentionInterface).
 
     Args:
         query: [b, heads, P - C + n, d]: prefixes without their shared beginning, then n nodes.
-        key, value: [b, kv_heads, P - C + n, d].
+        key, value: [b, kv_heads, P - C + n, d] and [b, kv_heads, P - C + n, v].
+        attention_mask: the layer's rule.
 
     Returns:
-        [b, P - C + n, heads, d], and None for the attention weights.
+        [b, P - C + n, heads, v], and None for the attention weights.
 
     Raises:
         NotImplementedError: the layer needs something that this function does not compute.
     """
-    if tree is None or softcap is not None or extra.get("s_aux") is not None:
-        raise NotImplementedError("this architecture does not pass a tree through to its attention layers")
+    tree = _current.get()
+    given = [name for name, value in extra.items() if value is not None and value is not False]
+    unknown = [name for name in given if name not in HARMLESS]
+    if unknown or extra.get("is_causal") is False:
+        raise NotImplementedError(f"its attention needs {', '.join(unknown) or 'keys after a query'}")
+    if tree is None or not isinstance(attention_mask, LayerMask):
+        raise NotImplementedError("its attention layers take a mask of their own")
     if isinstance(tree, ForestLayout):
-        return forest_attention(module, query, key, value, tree, scaling, sliding_window or 0), None
+        return forest_attention(module, query, key, value, tree, scaling, attention_mask), None
     p, c, n_blocks = tree.prefix_width, tree.n_shared, tree.n_blocks
-    window = sliding_window or 0
     b, heads, _, d = query.shape
     kv_heads = key.shape[1]
     if tree.store is not None:
@@ -363,10 +470,7 @@ def tree_attention(
             for shared, states in zip(tree.beginning[module], (key, value), strict=True)
         )
 
-    prefix_mask = None
-    if c or (window and p > window):
-        distance = torch.arange(c, p, device=query.device)[:, None] - torch.arange(p, device=query.device)
-        prefix_mask = (distance >= 0) & (distance < (window or p))
+    prefix_mask = tree.prefix_mask(attention_mask, query.device)
     prefix_out = scaled_dot_product_attention(
         query[:, :, : p - c], key[:, :, :p], value[:, :, :p],
         attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=heads != kv_heads,
@@ -377,26 +481,26 @@ def tree_attention(
     n = query.shape[2] - (p - c)
     query_rows = _rows(p - c + tree.query_index, b, p - c + n, kv_heads)
     key_rows = _rows(tree.key_index, b, p + n, kv_heads)
-    by_block = (b * n_blocks, kv_heads, -1, d)
+    v, by_block = value.shape[-1], (b * n_blocks, kv_heads, -1)
     node_query, node_key, node_value = (
         states.transpose(1, 2).reshape(-1, width).index_select(0, rows)
         for states, width, rows in (
             (query, group * d, query_rows),
             (key, d, key_rows),
-            (value, d, key_rows),
+            (value, v, key_rows),
         )
     )
     node_out = block_attention(
         node_query.view(b * n_blocks, kv_heads, BLOCK, group, d),
-        node_key.view(by_block),
-        node_value.view(by_block),
-        tree.mask[window].view(b * n_blocks, 1, BLOCK, 1, -1),
+        node_key.view(*by_block, d),
+        node_value.view(*by_block, v),
+        tree.mask(attention_mask).view(b * n_blocks, 1, BLOCK, 1, -1),
         scaling,
     )
-    out = query.new_empty(b, p - c + n_blocks * BLOCK, heads, d)
+    out = query.new_empty(b, p - c + n_blocks * BLOCK, heads, v)
     out[:, : p - c] = prefix_out
-    by_node = out[:, p - c :].view(b, n_blocks, BLOCK, kv_heads, group, d)
-    by_node.copy_(node_out.view(b, n_blocks, kv_heads, BLOCK, group, d).transpose(2, 3))
+    by_node = out[:, p - c :].view(b, n_blocks, BLOCK, kv_heads, group, v)
+    by_node.copy_(node_out.view(b, n_blocks, kv_heads, BLOCK, group, v).transpose(2, 3))
     return out[:, : p - c + n], None
 
 
@@ -405,3 +509,8 @@ def _rows(positions: torch.Tensor, b: int, length: int, kv_heads: int) -> torch.
     sequence = torch.arange(b, device=positions.device).view(-1, 1, 1, 1) * length
     head = torch.arange(kv_heads, device=positions.device).view(-1, 1)
     return ((sequence + positions[:, None]) * kv_heads + head).flatten()
+
+
+# Compiled, its gathers would be slower.
+AttentionInterface.register(NAME, torch.compiler.disable(tree_attention))  # type: ignore[no-untyped-call]
+AttentionMaskInterface.register(NAME, layer_mask)
