@@ -10,12 +10,10 @@ its configuration is listed with the reason. ``--write`` writes the page docs/re
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +32,6 @@ from transformers.models.auto import modeling_auto
 
 from tasks.engines.local.masked import MaskedScorer
 from tasks.engines.local.packed_trie import PackedTrieScorer
-from tasks.engines.local.self_check import vllm_architectures
 from tasks.engines.local.seq2seq import Seq2SeqScorer
 from tasks.engines.protocols import Cloze, EngineError, TextPair
 from tasks.engines.specs import EngineSpec
@@ -62,7 +59,8 @@ N_WORDS, POSITIONS, WINDOW, CHUNK = 120, 192, 16, 32
 WIDTH, HEADS, LAYERS = 32, 4, 4
 SIZES: dict[str, Any] = {
     "vocab_size": N_WORDS + 8,
-    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim", "embedding_size", "emb_dim", "d_embed"), WIDTH),
+    **dict.fromkeys(
+        ("hidden_size", "d_model", "n_embd", "dim", "embedding_size", "emb_dim", "d_embed"), WIDTH),
     **dict.fromkeys(
         ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers",
          "num_decoder_layers", "num_encoder_layers"), LAYERS),
@@ -74,8 +72,10 @@ SIZES: dict[str, Any] = {
         ("intermediate_size", "ffn_dim", "d_ff", "d_inner", "n_inner", "encoder_ffn_dim", "decoder_ffn_dim",
          "ffn_hidden_size", "shared_expert_intermediate_size", "moe_intermediate_size", "hidden_dim",
          "expert_ffn_hidden_size", "intermediate_size_mlp", "moe_shared_expert_intermediate_size"), 48),
-    **dict.fromkeys(("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"), POSITIONS),
-    "sliding_window": WINDOW, "attention_window_size": WINDOW, "window_size": WINDOW, "local_attention": WINDOW,
+    **dict.fromkeys(
+        ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"), POSITIONS),
+    **dict.fromkeys(
+        ("sliding_window", "attention_window_size", "window_size", "local_attention"), WINDOW),
     "attention_chunk_size": CHUNK,
     **dict.fromkeys(
         ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
@@ -84,7 +84,8 @@ SIZES: dict[str, Any] = {
     "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8,
     "mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 8, "mamba_num_heads": 8, "mamba_head_dim": 8,
     "mamba_n_groups": 1, "n_groups": 1, "ssm_state_size": 8, "state_size": 8, "mamba_expand": 2,
-    "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8,
+    "linear_num_key_heads": 2, "linear_num_value_heads": 2,
+    "linear_key_head_dim": 8, "linear_value_head_dim": 8,
     "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": N_WORDS + 8, "lru_width": WIDTH,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1,
     "attn_window_size": WINDOW, "type_vocab_size": 2,
@@ -123,7 +124,8 @@ MORE: Sequence[tuple[str, str, dict[str, Any]]] = [
         "max_position_embeddings": 4 * 48,
     }),
     ("llama, yarn", "llama", {
-        "rope_parameters": ROPE | {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 48},
+        "rope_parameters": ROPE | {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 48},
     }),
     ("llama, llama3 rope", "llama", {
         "rope_parameters": ROPE | {
@@ -141,7 +143,8 @@ MORE: Sequence[tuple[str, str, dict[str, Any]]] = [
     ("gemma, tied", "gemma", {"tie_word_embeddings": True}),
     ("llama, biases", "llama", {"attention_bias": True, "mlp_bias": True}),
     ("falcon, alibi", "falcon", {"alibi": True}),
-    ("gpt2, no attention scale", "gpt2", {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True}),
+    ("gpt2, other attention scale", "gpt2", {
+        "scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True}),
 ]  # fmt: skip
 """Name, model type and settings of decoders with other ropes, windows and heads."""
 
@@ -239,16 +242,7 @@ def first_line(error: Exception) -> str:
 
 def save(kind: Kind, model_type: str, settings: Mapping[str, Any], folder: Path) -> None:
     """Save a tiny random model of an architecture, and a tokenizer of words."""
-    kind_of_config = CONFIG_MAPPING[model_type]
-    names = dir(kind_of_config())
-    sizes = {key: value for key, value in SIZES.items() if key in names} | dict(settings)
-    if model_type == "funnel":
-        sizes.pop("num_hidden_layers")
-    if "qk_rope_head_dim" in sizes:
-        sizes.pop("head_dim", None)
-    if kind == "packed_trie" and "is_decoder" in names and "is_encoder_decoder" in names:
-        sizes |= {"is_decoder": True}
-    config = kind_of_config(**sizes)
+    config = sized(CONFIG_MAPPING[model_type], settings, is_decoder=kind == "packed_trie")
     with torch.device("meta"):
         n_weights = sum(p.numel() for p in AUTO[kind].from_config(config).parameters())
     if n_weights > MOST_WEIGHTS:
@@ -262,6 +256,27 @@ def save(kind: Kind, model_type: str, settings: Mapping[str, Any], folder: Path)
             parameter.data.normal_(std=0.05)
     model.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
+
+
+def sized(kind: Any, settings: Mapping[str, Any], is_decoder: bool) -> Any:
+    """Return a configuration of a class with small sizes, in its parts too."""
+    usual = kind()
+    names = dir(usual)
+    sizes = {key: value for key, value in SIZES.items() if key in names} | dict(settings)
+    if kind.model_type == "funnel":
+        del sizes["num_hidden_layers"]
+    if is_decoder and {"is_decoder", "is_encoder_decoder"} <= set(names):
+        sizes |= {"is_decoder": True}
+    for part in getattr(kind, "sub_configs", {}):
+        if (own := getattr(usual, part, None)) is not None:
+            sizes[part] = sized(type(own), OWN.get(own.model_type, {}), is_decoder)
+    fixed = {
+        name for name in sizes if isinstance(prop := getattr(kind, name, None), property) and not prop.fset
+    }
+    config = kind(**{name: value for name, value in sizes.items() if name not in fixed})
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = 1
+    return config
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
@@ -413,8 +428,43 @@ FOUND: Mapping[Kind, Callable[[Any], dict[str, np.ndarray]]] = {
 }
 
 
+TITLES: Mapping[Kind, str] = {
+    "packed_trie": "Decoders (`packed_trie`)",
+    "masked": "Encoders (`masked`)",
+    "seq2seq": "Encoder-decoders (`seq2seq`)",
+}
+INTRODUCTION = """# Architectures
+
+Scores of a tiny random model of every architecture in transformers {version}, compared with plain passes:
+one text at a time, through the model as transformers loads it. Decoders are scored by `score`, `score_each`
+and `score_pairs`, in both orders, in one pass and in many, whole and cut to the model's length.
+
+- *equal*: the largest difference is at most 1e-4 nats, in float32;
+- *refused*: the engine does not load it and says why. For decoders the advice follows the list of the
+  installed vLLM;
+- *not tiny*: the class does not become tiny from its configuration, or needs images or sound; such a model is
+  checked when it is loaded, like every other.
+
+No row is *wrong* or *crashed*. `.venv/bin/python -m benchmarks.architectures --write` makes this page.
+"""
+
+
 def page(rows: Sequence[Row]) -> str:
-    return ""
+    """Return the page; raises ValueError if a row is wrong or crashed."""
+    if bad := [row.name for row in rows if row.outcome in ("wrong", "crashed")]:
+        raise ValueError(f"wrong or crashed: {', '.join(bad)}")
+    lines = [INTRODUCTION.format(version=transformers.__version__)]
+    for kind, title in TITLES.items():
+        own = [row for row in rows if row.kind == kind]
+        counts = Counter(row.outcome for row in own)
+        lines.append(f"## {title}\n")
+        lines.append(", ".join(f"{n} {outcome}" for outcome, n in counts.most_common()) + ".\n")
+        lines += ["| architecture | outcome | nats | note |", "| --- | --- | --- | --- |"]
+        for row in own:
+            nats = f"{row.nats:.0e}" if row.outcome == "equal" else ""
+            lines.append(f"| {row.name} | {row.outcome} | {nats} | {row.note.replace('|', ' ')} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

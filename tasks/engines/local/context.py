@@ -51,8 +51,8 @@ def check_lengths(prefixes: Sequence[str], n_tokens: Sequence[int], limit: Lengt
     if too_long:
         first = too_long[0]
         raise EngineError(
-            f"the prompt {prefixes[first][:60]!r} … has {n_tokens[first]} tokens with its longest continuation, "
-            f"more than {limit.tokens} ({limit.reason}; {len(too_long)} such prompts of {len(prefixes)}): "
+            f"the prompt {prefixes[first][:60]!r} … has {n_tokens[first]} tokens with its longest "
+            f"continuation, more than {limit.tokens} ({limit.reason}; {len(too_long)} such prompts of {len(prefixes)}): "
             "shorten it"
         )
 
@@ -91,7 +91,7 @@ def _rotary_calls(model: Any) -> list[Call]:
             model.get_decoder()(
                 input_ids=torch.zeros(1, FEW, dtype=torch.long, device=model.device), use_cache=False
             )
-    except Exception:  # noqa: S110 - the modules run before the first layer, which needs a layout
+    except Exception:  # the modules run before the first layer, which needs a layout
         pass
     finally:
         for hook in hooks:
@@ -100,7 +100,7 @@ def _rotary_calls(model: Any) -> list[Call]:
 
 
 def _fixed(module: torch.nn.Module, arguments: tuple[Any, ...], more: dict[str, Any], longest: int) -> int:
-    """Return the most tokens, up to ``longest``, of a text whose first tokens have the angles of a short one."""
+    """Return the most tokens of a text whose first tokens have the angles that they have in a short one."""
 
     def angles(last: int) -> list[torch.Tensor]:
         def extended(value: Any) -> Any:

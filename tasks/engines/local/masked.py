@@ -30,8 +30,8 @@ class MaskedScorer(Pretrained):
         """Load the model and check that its scores equal those of plain passes (``self_check``).
 
         Raises:
-            EngineError: not loadable, not encoder-only, without a mask token or pretrained head, or its scores
-                would differ from those of plain passes.
+            EngineError: not loadable, not encoder-only, without a mask token or pretrained head, or its
+                scores would differ from those of plain passes.
         """
         super().__init__(AutoModelForMaskedLM, spec, folder)
         if self.model.config.is_encoder_decoder:

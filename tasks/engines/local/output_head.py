@@ -190,7 +190,8 @@ class OutputHead:
         if not (scale > 0 and alike and worst <= step):
             raise EngineError(
                 f"the architecture {type(self.model).__name__} changes its logits after the output layer by "
-                "more than a scale, a soft cap or a bias, so they cannot be read in slices; it is not supported"
+                "more than a scale, a soft cap or a bias, so they cannot be read in slices; it is not "
+                "supported"
             )
         self._check_layer(torch.randn(N_STATES, given[0].shape[-1], generator=drawn).to(given[0]))
 

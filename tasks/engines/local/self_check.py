@@ -49,8 +49,8 @@ N_SHARED = 3
 ITEMS = ((0, 1, 2, 3), (0, 1, 4), (0, 5), (6,))
 """Items of the checked list as places among drawn tokens: a trie with several depths."""
 CHECKED = ((0, 0), (1, 0), (1, 2), (0, 0))
-"""Prompt and item of each plain pass. The short prompt comes again after the long one, because nothing of a text
-may stay for the next."""
+"""Prompt and item of each plain pass. The short prompt comes again after the long one, because nothing of a
+text may stay for the next."""
 IDENTITY = re.compile(r"idx|index|\bid\b|name")
 """Names of attributes in which layers of one kind differ."""
 
@@ -209,8 +209,8 @@ def _compare(
         )
     if not abs(plain[-1] - plain[0]) <= TOLERANCE[scorer.model.dtype]:
         raise EngineError(
-            f"scores of the architecture {type(scorer.model).__name__} depend on texts scored before, so they "
-            f"cannot be repeated; {advice(scorer)}"
+            f"scores of the architecture {type(scorer.model).__name__} depend on texts scored before, so "
+            f"they cannot be repeated; {advice(scorer)}"
         )
     _assert_equal(scorer, np.stack([table[tuple(np.transpose(checked))] for table in scores]), plain)
 
@@ -357,7 +357,7 @@ def shortened(model: Any) -> Iterator[None]:
 
 
 def advice(scorer: Pretrained) -> str:
-    """Return what to do with a model that this kind of engine cannot score, by vLLM's list of architectures."""
+    """Return what to do with a model that this kind of engine cannot score."""
     if scorer.spec.kind != "packed_trie":
         return "take another model"
     return served_by(type(scorer.model).__name__, scorer.spec.name)

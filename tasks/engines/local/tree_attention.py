@@ -12,9 +12,9 @@ and values that every layer computed for it are put before those of every prefix
 A forest has no prefixes: its nodes are those of one trie over whole texts (``forest``), cut into blocks in
 the same way. Blocks with about as many keys are computed in one product.
 
-Windows, chunks and the like are the model's own: transformers asks for a mask of every kind of layer, and gets
-the rule by which the model sees keys (``LayerMask``) in place of a table. Among the nodes that are ancestors,
-a query then sees those that the rule allows at their positions in the text.
+Windows, chunks and the like are the model's own: transformers asks for a mask of every kind of layer, and
+gets the rule by which the model sees keys (``LayerMask``) in place of a table. Among the nodes that are
+ancestors, a query then sees those that the rule allows at their positions in the text.
 """
 
 from __future__ import annotations
