@@ -55,7 +55,6 @@ def scored(model: Any) -> tuple[np.ndarray, np.ndarray]:
     "change",
     [
         lambda x: x, lambda x: 0.3 * x, lambda x: x / 8, lambda x: 5 * torch.tanh(x / 5),
-       
         lambda x: x + torch.arange(50) / 10, lambda x: 0.5 * 30 * torch.tanh(x / 30),
         lambda x: 20 * torch.tanh(0.1 * x / 20),
     ],

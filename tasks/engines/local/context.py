@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from tasks.engines.protocols import EngineError
 
 FEW = 8
 """Tokens of a text whose rotary angles are compared within short and long texts."""
+TABLE = re.compile(r"^(?!.*rel)(.*position.*|.*pos_emb.*|embed_pos|wpe)$")
+"""Names of learned tables of positions."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ def check_lengths(prefixes: Sequence[str], n_tokens: Sequence[int], limit: Lengt
         first = too_long[0]
         raise EngineError(
             f"the prompt {prefixes[first][:60]!r} … has {n_tokens[first]} tokens with its longest "
-            f"continuation, more than {limit.tokens} ({limit.reason}; {len(too_long)} such prompts of {len(prefixes)}): "
-            "shorten it"
+            f"continuation, more than {limit.tokens} ({limit.reason}; {len(too_long)} such prompts of "
+            f"{len(prefixes)}): shorten it"
         )
 
 
@@ -67,7 +70,7 @@ def tables_of_positions(model: Any) -> Iterator[int]:
     """Yield the positions in each learned table; models of RoBERTa's and OPT's kinds leave the first out."""
     for name, module in model.named_modules():
         last = name.rpartition(".")[2]
-        if isinstance(module, torch.nn.Embedding) and ("position" in last or last in ("wpe", "embed_pos")):
+        if isinstance(module, torch.nn.Embedding) and TABLE.search(last):
             spare = 0 if module.padding_idx is None else module.padding_idx + 1
             yield module.num_embeddings - int(getattr(module, "offset", spare))
 
@@ -88,9 +91,7 @@ def _rotary_calls(model: Any) -> list[Call]:
     ]
     try:
         if rotary:
-            model.get_decoder()(
-                input_ids=torch.zeros(1, FEW, dtype=torch.long, device=model.device), use_cache=False
-            )
+            model(input_ids=torch.zeros(1, FEW, dtype=torch.long, device=model.device), use_cache=False)
     except Exception:  # the modules run before the first layer, which needs a layout
         pass
     finally:

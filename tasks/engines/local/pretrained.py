@@ -46,8 +46,8 @@ class Pretrained:
         if highest >= rows:
             raise EngineError(
                 f"the token {self.tokenizer.convert_ids_to_tokens(highest)!r} has number {highest}, and "
-                f"model {self.spec.name!r} has only {rows} (0 to {rows - 1}): its tokenizer was extended and the "
-                "model was not; take the tokenizer that belongs to it, or leave texts with this token out"
+                f"model {self.spec.name!r} has only {rows} (0 to {rows - 1}): its tokenizer was extended and "
+                "the model was not; take the tokenizer that belongs to it, or leave texts with this token out"
             )
 
     def close(self) -> None:

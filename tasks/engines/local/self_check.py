@@ -12,6 +12,7 @@ logits) and defines the scores. Compared are:
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -375,8 +376,9 @@ def served_by(architecture: str, name: str) -> str:
 
 def vllm_architectures() -> set[str] | None:
     """Return the architectures that the installed vLLM lists; None if it is not installed."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     try:
         from vllm.model_executor.models.registry import ModelRegistry
-    except ImportError:
+    except Exception:  # an incomplete installation may raise anything
         return None
     return set(ModelRegistry.get_supported_archs())
