@@ -93,7 +93,11 @@ SIZES: dict[str, Any] = {
 """Sizes by the names that configurations use."""
 OWN: dict[str, dict[str, Any]] = {
     "gpt_neo": {"attention_types": [[["global", "local"], 2]]},
-    "llama4_text": {"interleave_moe_layer_step": 1, "no_rope_layers": [1, 1, 1, 0], "floor_scale": 16},
+    "llama4_text": {
+        "interleave_moe_layer_step": 1,
+        "no_rope_layers": [1, 1, 1, 0],
+        "attn_temperature_tuning": False,
+    },
     "deepseek_v3": {"first_k_dense_replace": 1},
     "deepseek_v2": {"first_k_dense_replace": 1, "topk_method": "greedy"},
     "mamba2": {"num_heads": 8, "head_dim": 8, "n_groups": 1},
@@ -138,6 +142,8 @@ MORE: Sequence[tuple[str, str, dict[str, Any]]] = [
             "original_max_position_embeddings": 48, "factor": 4.0},
         "original_max_position_embeddings": 48,
     }),
+    ("llama4, temperature by place in the pass", "llama4_text", {
+        "attn_temperature_tuning": True, "floor_scale": 16}),
     ("cohere, logit scale", "cohere", {"logit_scale": 0.3}),
     ("granite, logit divisor", "granite", {"logits_scaling": 8.0}),
     ("gemma, tied", "gemma", {"tie_word_embeddings": True}),
@@ -263,6 +269,8 @@ def sized(kind: Any, settings: Mapping[str, Any], is_decoder: bool) -> Any:
     usual = kind()
     names = dir(usual)
     sizes = {key: value for key, value in SIZES.items() if key in names} | dict(settings)
+    if "kv_lora_rank" in names and "num_key_value_heads" not in settings:
+        sizes["num_key_value_heads"] = HEADS
     if kind.model_type == "funnel":
         del sizes["num_hidden_layers"]
     if is_decoder and {"is_decoder", "is_encoder_decoder"} <= set(names):

@@ -94,7 +94,8 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
                 f"model {spec.name!r}: the weights in {folder!r} have other shapes than its config.json "
                 "describes: the files are of different models; get the model again"
             ) from error
-        if "attn_implementation" in arguments and ("attn_implementation" in reason or "attention" in reason):
+        exchanged = arguments.get("attn_implementation")
+        if exchanged and any(word in reason for word in ("attn_implementation", "attention", exchanged)):
             named = getattr(AutoConfig.from_pretrained(folder, **own_code), "architectures", None) or ["it"]
             raise EngineError(
                 f"the architecture {named[0]} has no exchangeable attention, so it cannot run packed texts; "
