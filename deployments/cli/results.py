@@ -13,7 +13,8 @@ from deployments.cli.common import As, Occasion, Wide, check_evaluation, errors,
 from deployments.cli.which import Config, Profile, chosen, whole
 from deployments.evaluations import doors
 from deployments.serve.server import configure, connect
-from deployments.show.display import Format, interval, number, out, say, show, show_rows, working
+from deployments.show import display
+from deployments.show.display import Format, interval, number, say, show, show_rows, working
 from warehouse import Warehouse, WarehouseError, save_ranking
 from warehouse.querying import Rows
 
@@ -153,12 +154,12 @@ def report(
             with working("drawing"):
                 pages = write_all(warehouse, out or warehouse.home / OVERVIEW)
             for path in pages:
-                out(path, "report")
+                display.out(path, "report")
             return
         name, key, _ = chosen(warehouse, evaluation, profile, config, reported())
         with working("drawing"):
             path = write_report(warehouse, out or warehouse.home / usual_path(name, key), key, name)
-        out(path, "report")
+        display.out(path, "report")
 
 
 def compare(
@@ -309,7 +310,7 @@ def drift(
             style="red" if moved.height else "",
         )
         for row in moved.to_dicts():
-            out(flow.sentence(row))
+            display.out(flow.sentence(row))
 
 
 def check_any_run(warehouse: Warehouse, profile: str | None, config: str | None) -> None:

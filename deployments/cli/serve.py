@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -94,20 +94,18 @@ def check_cron(cron: str | None) -> list[str]:
     Raises:
         ValueError: it is invalid, which Prefect would say only after starting, or it never comes.
     """
-    from prefect._vendor.croniter import CroniterBadDateError, croniter
-    from prefect.client.schemas.schedules import CronSchedule
+    from prefect.server.schemas.schedules import CronSchedule
     from pydantic import ValidationError
 
     try:
         if cron is not None:
-            CronSchedule(cron=cron, timezone="UTC")
-            dates = croniter(cron, datetime.now(UTC))
-            return [f"{dates.get_next(datetime):%Y-%m-%d %H:%M}" for _ in range(3)]
-    except CroniterBadDateError as error:
-        raise ValueError(f"--cron {cron!r} never comes: no such date is in the next 50 years") from error
+            dates = asyncio.run(CronSchedule(cron=cron, timezone="UTC").get_dates(3))
+            return [f"{date:%Y-%m-%d %H:%M}" for date in dates]
     except ValidationError as error:
         raise ValueError(
             f"--cron {cron!r} is not a cron expression: write minute, hour, day, month and weekday, as in "
             '"0 6 * * *"'
         ) from error
+    except ValueError as error:  # of the library that computes the dates
+        raise ValueError(f"--cron {cron!r} never comes: no such date is in the next 50 years") from error
     return []

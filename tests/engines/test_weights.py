@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,5 +51,3 @@ def test_model_revision_style_and_server_change_the_model_hash(
     base: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert model_hash(spec(base, **changes)) != model_hash(spec(base))
-
-

@@ -60,7 +60,7 @@ class LayerMask:
         visible: of transformers: (batch, head, query, key) -> bool, elementwise over tensors of positions.
     """
 
-    visible: Callable[..., torch.Tensor]
+    visible: Callable[..., Any]
 
     @property
     def is_causal(self) -> bool:
@@ -69,11 +69,12 @@ class LayerMask:
 
     def __call__(self, batch: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         """Return bool, broadcast over the arguments: whether a query at a position sees a key at another."""
-        return self.visible(batch, torch.zeros_like(batch), query, key)
+        seen: torch.Tensor = self.visible(batch, torch.zeros_like(batch), query, key)
+        return seen
 
 
 def layer_mask(
-    mask_function: Callable[..., torch.Tensor] = causal_mask_function, use_vmap: bool = False, **_: Any
+    mask_function: Callable[..., Any] = causal_mask_function, use_vmap: bool = False, **_: Any
 ) -> LayerMask:
     """Return a layer's rule; transformers calls this function (AttentionMaskInterface).
 
@@ -253,11 +254,9 @@ def _blocks(
     query, key, visible = block_keys(trie, nodes, n_shared, place, n_shared)
     query_position = np.where(query >= 0, trie.depth[nodes[query]], n_shared)[:, :, None]
     key_position = np.where(key >= 0, trie.depth[nodes[key]], n_shared)[:, None, :]
-    on_device = (
-        torch.from_numpy(index).to(device)
-        for index in (place, np.maximum(key, 0), visible, query_position, key_position)
-    )
-    return Blocks(*on_device, n_shared, dtype)
+    indices = (place, np.maximum(key, 0), visible, query_position, key_position)
+    at, key_index, seen, of_query, of_key = (torch.from_numpy(index).to(device) for index in indices)
+    return Blocks(at, key_index, seen, of_query, of_key, n_shared, dtype)
 
 
 def forest_attention(

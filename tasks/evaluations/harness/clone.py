@@ -53,7 +53,8 @@ def check_commit(repository: str, commit: str, task: str) -> None:
         raise ValueError(f"task {task!r}: {commit} is no commit of {repository!r}: use {info.sha}")
     if any(each.rfilename == ".huggingface.yaml" for each in info.siblings or ()):
         raise ValueError(f"task {task!r}: {repository!r} has a .huggingface.yaml: review it, then use --data")
-    _check_card(info.card_data.to_dict() if info.card_data else {}, task, repository)
+    card: Any = info.card_data
+    _check_card(card.to_dict() if card else {}, task, repository)
 
 
 def _card(file: Path) -> Any:
