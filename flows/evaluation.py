@@ -19,6 +19,7 @@ from flows import records, runs
 from flows.away import crashed_if_away
 from flows.cohort import cohort_of
 from flows.keys import check_keys
+from flows.losses import losses
 from flows.rounds import Rounds
 from flows.runs import FinishedRun
 from flows.session import SHARED, RunSession, prepare, prepared
@@ -121,6 +122,7 @@ def read_models(session: RunSession, shared: Any) -> dict[str, Any]:
     for name in models:
         try:
             answers[name] = session.evaluation.read(session.study, session.completions(name), shared)
+            session.record_losses(name)
         except CorruptPart as error:
             session.drop_corrupt(name, error)
         session.drop_decoded(name)
@@ -133,7 +135,8 @@ def _read_earlier(session: RunSession, run: FinishedRun, shared: Any) -> Any:
 
     Raises:
         CorruptPart: some cannot be read; they are set aside, and the next run sends them again.
-        EngineError: some are missing, so comparisons with the model would come out differently.
+        EngineError: more are missing than that run had lost, so comparisons with the model would come out
+            differently.
     """
     evaluation, study = session.evaluation, session.study
     completions = Completions(run.candidate, session.engines, steps.stored)
@@ -143,11 +146,13 @@ def _read_earlier(session: RunSession, run: FinishedRun, shared: Any) -> Any:
             for request in evaluation.ask(study, completions)
             if request.role not in evaluation.optional
         ]
-        if any(frame.height for frame in steps.unanswered(wanted).values()):
+        n_missing = sum(frame.height for frame in steps.unanswered(wanted).values())
+        if n_missing > runs.n_lost(run.run_id):
             raise EngineError(
                 f"nothing is scored: the cohort needs answers of {run.model} that are missing: run that "
                 "model again, then repeat this run"
             )
+        session.lost_of[run.model] = losses([each.request for each in wanted], completions, {})
         return evaluation.read(study, completions, shared)
     except CorruptPart as error:
         raise steps.set_corrupt_aside(error) from error

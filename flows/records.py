@@ -10,6 +10,8 @@ import polars as pl
 
 from flows import runs
 from flows.cohort import Selection
+from flows.losses import detail as loss_detail
+from flows.losses import withheld
 from flows.session import SHARED, RunSession
 from tasks.engines.specs import model_hash
 from tasks.evaluations.contract import Detail, Tables
@@ -87,10 +89,13 @@ def save(session: RunSession, tables: Tables, selection: Selection) -> None:
     if selection.is_frozen and SHARED not in session.updated:
         nulls = {name: run for name, run in nulls.items() if not runs.is_finished(run)}
     ids = {**selection.rows, **nulls}
+    metrics = {model: withheld(own, session.lost_of.get(model, ())) for model, own in tables.metrics.items()}
     details = {model: list(of_model) for model, of_model in tables.details.items() if model in ids}
-    for model in tables.metrics.keys() & selection.rows.keys():
-        points = points_frame(tables.metrics[model])
+    for model in metrics.keys() & selection.rows.keys():
+        points = points_frame(metrics[model])
         details.setdefault(model, []).append(Detail("headline_value", points))
+    for model in session.lost_of.keys() & session.ids.keys() & selection.rows.keys():
+        details.setdefault(model, []).append(loss_detail(session.lost_of[model]))
     parts = [
         _write_detail(session, ids[model], model, detail)
         for model, of_model in details.items()
@@ -101,9 +106,9 @@ def save(session: RunSession, tables: Tables, selection: Selection) -> None:
         for name, run in nulls.items():
             save_run(connection, _run_row(session, run, name))
         register_parts(connection, parts, replace=True)
-        for model, metrics in tables.metrics.items():
+        for model, rows in metrics.items():
             if model in ids:
-                save_metrics(connection, ids[model], metric_frame(model, metrics))
+                save_metrics(connection, ids[model], metric_frame(model, rows))
                 finish_run(connection, ids[model])
         if not selection.is_frozen and not session.failures:
             cohort = session.params.cohort

@@ -255,7 +255,9 @@ class Rounds:
                     raise answered.failure
             self._bars.done[label] += len(work.units)
             if steps.is_shared():
-                session.record_answers(work, set(work.answers))  # those of other machines too
+                # Those of other machines too; what they have lost is missing, and a later run sends it.
+                known = {answer for answer in work.answers if not session.is_lost(answer)}
+                session.record_answers(work, known, is_whole=False)
 
         try:
             steps.step(wanted.request.ability, answer, f"{label}: {work.label}, part {work.part[:8]}")
@@ -268,7 +270,7 @@ class Rounds:
             stored = steps.store(answered)
         finally:
             self._unsaved.release()
-        self.session.record_answers(work, stored, is_whole=answered.failure is None)
+        self.session.record_answers(work, stored, answered.failure is None, answered.lost)
         with self._changed:
             self._n_stored[id(line)] += 1
             if line.role in TALK and self._n_stored[id(line)] == len(line.work) // 2:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tasks.loop.requests import Engine
+from tasks.report.losses import FAILED
 from warehouse import Warehouse
 from warehouse.at_work import at_work
 
@@ -27,6 +28,8 @@ ORDER BY c.place NULLS LAST, of_run.finished_at DESC, of_run.run_id"""
 _NEWEST = f"""{FINISHED} AND config_hash = $config
 QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1"""
 _IS_FINISHED = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
+_N_LOST = """SELECT coalesce(sum(n_lost), 0) FROM answer_loss
+WHERE request_hash = ? AND role = 'candidate' AND reason LIKE ?"""
 _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? AND NOT is_null"
 
 
@@ -108,6 +111,11 @@ def status_of(warehouse: Warehouse, runs: Mapping[str, str]) -> dict[str, str]:
         run: "interrupted" if status == "running" and run not in alive else status
         for run, status in runs.items()
     }
+
+
+def n_lost(run: str) -> int:
+    """Return the number of answers of a finished run's model that its server could not give."""
+    return int(Warehouse.open().query(_N_LOST, [run, f"{FAILED}%"]).item())
 
 
 def namesakes(config_hash: str) -> dict[str, set[str]]:

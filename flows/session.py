@@ -6,7 +6,7 @@ A session is prepared once and planned again before each round. ``records`` writ
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -15,14 +15,16 @@ from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
 from threading import RLock
+from types import MappingProxyType
 from typing import Any
 
 from prefect.context import FlowRunContext
 
 from flows import runs
+from flows.losses import losses
 from flows.packs import tables_of, with_packs
 from tasks.engines import load
-from tasks.engines.protocols import EngineError
+from tasks.engines.protocols import EngineError, Lost
 from tasks.evaluations.contract import Completions, Evaluation, GenerationParams, Params, Study, comparable
 from tasks.identity import checked_name, digest
 from tasks.loop import room, steps
@@ -31,10 +33,16 @@ from tasks.loop.ledger import Ledger
 from tasks.loop.plan import Answer, Plan, PlanLine, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.packs.shape import PackContent
+from tasks.report.losses import Loss
 from warehouse import CorruptPart, Warehouse
 
 SHARED = ""
 """Key of the study's own requests, in place of a model's name."""
+
+MAX_LOST = 0.1
+"""Largest share of lost answers of runs whose params have no ``max_lost``."""
+MANY = 5
+"""Fewest units of a piece of work that are all lost because nothing works."""
 
 MAX_DECODED = 100_000
 """Decoded answers in memory above which those of models without open requests are dropped."""
@@ -71,6 +79,8 @@ class RunSession:
     """Model -> meter of its budget, shared by its candidate and judges."""
     recorded_requests: set[tuple[str, ...]] = field(default_factory=set, init=False, repr=False)
     """Known rows of the table run_request (``records``)."""
+    lost_of: dict[str, list[Loss]] = field(default_factory=dict, init=False, repr=False)
+    """Model -> its losses, once its answers are read."""
     _ledger: Ledger = field(default_factory=Ledger, init=False, repr=False)
     _decoded: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
     """Model -> its decoded answers (``Completions.known``), until its rows are made."""
@@ -244,20 +254,64 @@ class RunSession:
             self._ledger.release(lines)
             return {line.model for line in lines} | self._ledger.waiting
 
-    def record_answers(self, work: Work, stored: Set[Answer], is_whole: bool = True) -> None:
-        """Record which answers of a piece of work are stored.
+    def record_answers(
+        self,
+        work: Work,
+        stored: Set[Answer],
+        is_whole: bool = True,
+        lost: Mapping[Answer, Lost] = MappingProxyType({}),
+    ) -> None:
+        """Record which answers of a piece of work are stored, and which are lost.
+
+        The engine gives up on the model if more is lost than ``GenerationParams.max_lost`` allows, or if
+        nothing is left of a larger piece of work (``MANY``): then nothing works.
 
         Raises:
             EngineError: the work is whole by ``is_whole``, but some answers are missing.
         """
+        wanted = work.wanted
         with self._lock:
             self.answered |= stored
             self._ledger.record(stored)
-            self.updated |= {work.wanted.model} if work.wanted.model else {SHARED, *self.candidates}
+            self._ledger.lose(lost)
+            if stored:
+                self.updated |= {wanted.model} if wanted.model else {SHARED, *self.candidates}
         for piece in work.pieces:
-            if is_whole and not stored >= set(piece.answers):
+            if is_whole and not stored | lost.keys() >= set(piece.answers):
                 request = piece.wanted.request
-                raise EngineError(f"{work.wanted.engine.name}: it left part of {request.label!r} unanswered")
+                raise EngineError(f"{wanted.engine.name}: it left part of {request.label!r} unanswered")
+        if lost and (error := self._too_much_lost(wanted, is_all=not stored and len(lost) >= MANY)):
+            self.record_failure(wanted, error)
+
+    def _too_much_lost(self, wanted: Wanted, is_all: bool) -> EngineError | None:
+        """Return the error if an engine has lost too much on a model; None if its losses are bearable."""
+        own = [
+            each
+            for each in self.wanted_by_model.get(wanted.model, [])
+            if each.engine.name == wanted.engine.name and each.request.role == wanted.request.role
+        ]
+        n, n_stored, reasons = self._ledger.count(own)
+        limit, n_lost = getattr(self.params, "max_lost", MAX_LOST), reasons.total()
+        nothing_works = is_all or (not n_stored and n_lost == n)
+        if limit == 1 or not (n_lost > (max(1, limit * n) if limit else 0) or nothing_works):
+            return None
+        (reason, n_same), *_ = reasons.most_common(1)
+        same = f", {n_same:,} of them so" if n_same < n_lost else ""
+        return EngineError(
+            f"{reason} ({n_lost:,} of {n:,} answers lost{same}; max_lost allows {limit:.0%}; a later run "
+            "sends only what is missing)"
+        )
+
+    def record_losses(self, model: str) -> list[Loss]:
+        """Return what is lost of a model's answers, and keep it (``lost_of``)."""
+        requests = [each.request for each in self.wanted_by_model.get(model, [])]
+        own = losses(requests, self.completions(model), self._ledger.lost)
+        self.lost_of[model] = own
+        return own
+
+    def is_lost(self, answer: Answer) -> bool:
+        """Return whether this run has lost an answer."""
+        return answer in self._ledger.lost
 
     def _requests(self, models: Collection[str] | None = None) -> dict[str, list[Request[Any]]]:
         """Return all requests that can be sent now, by model or SHARED; unreadable answers drop a model."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from flows import runs
 from flows.cohort import cohort_of
+from flows.losses import losses, withheld
 from flows.runs import FinishedRun
 from flows.session import build
 from tasks.engines.protocols import EngineError
@@ -189,7 +190,11 @@ def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[FinishedRun]) -
     selection = cohort_of(own, frozen, others=(), new=own, compares=evaluation.compares)
     answers, earlier = ({run.model: read(run) for run in each} for each in (group, selection.earlier))
     cohort = selection.cohort(answers, earlier, {run.model: run.candidate for run in group})
-    tables = evaluation.rows(study, cohort, shared).metrics
+    tables = dict(evaluation.rows(study, cohort, shared).metrics)
+    for run in group:
+        stored = Completions(run.candidate, engines, steps.stored)
+        lost = losses(evaluation.ask(study, stored), stored, {})
+        tables[run.model] = withheld(tables.get(run.model, ()), lost)
     return {(m, row.metric, row.slice_kind, row.slice): row for m, rows in tables.items() for row in rows}
 
 

@@ -25,7 +25,7 @@ from deployments.evaluations import (
     with_items,
 )
 from deployments.packs.profiles import check_profile
-from tasks.evaluations.contract import Params
+from tasks.evaluations.contract import GenerationParams, Params
 from tasks.packs.folder import NAME
 
 CUSTOM = "custom"
@@ -81,6 +81,9 @@ class AllParams(BaseModel):
     limit: int | None = Field(None, ge=1, description=f"{_KNOBS['limit'].description}, in each evaluation")
     max_total_tokens: int | None = Field(None, ge=1, description=f"tokens {_OF_MODEL}")
     max_usd: float | None = Field(None, gt=0, description=f"dollars {_OF_MODEL}; needs prices")
+    max_lost: float | None = Field(
+        None, ge=0, le=1, description=GenerationParams.model_fields["max_lost"].description
+    )
 
     @model_validator(mode="after")
     def _has_a_profile(self) -> AllParams:
@@ -178,7 +181,7 @@ def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
     usual, own = profile(name, label, models), dict[str, Any]({"models": models})
     own |= {**judging(name, chosen.judges), **({"pack": list(packs)} if packs else {})}
     common = chosen.model_dump(
-        include={"occasion", "dtype", "limit", "max_total_tokens", "max_usd"}, exclude_none=True
+        include={"occasion", "dtype", "limit", "max_total_tokens", "max_usd", "max_lost"}, exclude_none=True
     )
     values = labelled(usual, common) | own | {knob: v for knob, v in common.items() if knob in known}
     checked: Params = options.validated(params(name), values)

@@ -88,6 +88,7 @@ def leaderboard(
     - `culturemeter leaderboard fmlama --published`
     """
     from deployments.show import report
+    from deployments.show.losses import losses
 
     with errors():
         if (with_history or published) and occasion is not None:
@@ -109,7 +110,8 @@ def leaderboard(
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, key, occasion)
-        caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
+        lost = losses(warehouse, name, key)
+        caption = "\n".join(filter(None, (doors()[name].caption, beyond, *lost)))
         if form is not Format.table:
             return show(report.leaderboard(warehouse, name, key, occasion), form)
         door = doors()[name]

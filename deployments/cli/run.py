@@ -31,6 +31,7 @@ from deployments.evaluations import (
 from deployments.serve.server import configure, connect
 from deployments.show.display import notes, say, working
 from tasks.engines.protocols import EngineError
+from tasks.engines.served.providers import thinking_tokens
 from tasks.engines.specs import allow
 from warehouse import Warehouse, WarehouseError
 
@@ -173,8 +174,28 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
     elif switches.dry_run and session.failures:
         raise ValueError("\n".join(session.failures))
     elif not switches.dry_run:
-        _work_off(name, session, warehouse, switches)
+        try:
+            _work_off(name, session, warehouse, switches)
+        finally:
+            _show_results(name, session, warehouse)
         say(f" next: culturemeter leaderboard {name} · culturemeter report {name}", "done")
+
+
+def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
+    """Show the headlines of the run's models, and what they have lost; models without rows are left out."""
+    from deployments.show import report
+    from deployments.show.display import show_rows
+    from deployments.show.losses import losses
+    from warehouse.querying import Rows
+
+    models = [model for model in session.lost_of if model in session.ids]
+    if not models:
+        return
+    board = report.board_for_people(warehouse, name, session.config, None, doors()[name].columns)
+    if own := [row for row in board if row.get("model") in models]:
+        show_rows(Rows.from_dicts(own), f"{name}, config {session.config}", is_wide=False)
+    for line in losses(warehouse, name, session.config, models, above=0.0):
+        say(line, "lost:", "yellow")
 
 
 def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
@@ -256,6 +277,14 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, 
         for spec in filter(None, specs.values()):
             if open_question := doubt(spec):
                 say(open_question, "note:", "yellow")
+    for engine in (*session.candidates.values(), *session.engines.values()):
+        if engine.spec and engine.spec.is_served and (tokens := thinking_tokens(engine.spec)):
+            say(
+                f"{engine.name}: up to {tokens:,} tokens per answer for thinking, beside those of the answer "
+                '(reasoning = "none" in its spec does without)',
+                "note:",
+                "yellow",
+            )
     estimate = plan.Estimate.of_session(session)
     title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
     if session.params.occasion:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -44,13 +44,33 @@ class EngineError(RuntimeError):
     """An error of a model or its engine that the user can fix; the message says how."""
 
 
-class Unfinished(EngineError):  # noqa: N818 - "raise Unfinished" says it all
-    """Part of a call failed. ``done`` holds the answers before the failure, which are paid for."""
+class Lost(NamedTuple):
+    """A unit that an engine could not answer, after all tries; the others go on.
 
-    def __init__(self, message: str, done: Any = None) -> None:
-        """Keep the answers. done: place -> generation, or for a ``Request`` the units and their rows."""
+    Attributes:
+        reason: for people, one line. is_paid: whether the server may charge for it.
+    """
+
+    reason: str
+    is_paid: bool = False
+
+
+class Unfinished(EngineError):  # noqa: N818 - "raise Unfinished" says it all
+    """Part of a call has no answer. ``done`` holds the answers, which are paid for, ``lost`` single losses.
+
+    If every unit is in one of both, the engine works on; otherwise it failed, and the message says why.
+    """
+
+    def __init__(self, message: str, done: Any = None, lost: Any = None) -> None:
+        """Keep the answers.
+
+        Args:
+            done: place -> generation, or for a ``Request`` the units and their rows.
+            lost: place -> ``Lost``, or for a ``Request`` unit -> ``Lost``.
+        """
         super().__init__(message)
-        self.done = done
+        self.done: Any = done
+        self.lost: Any = {} if lost is None else lost
 
 
 @dataclass(frozen=True)
@@ -274,8 +294,10 @@ class Generation:
 
     Attributes:
         finish_reason: "stop", "length" or an engine's word for a refusal.
+        completion_tokens: thinking included.
         seed: the seed that was sent.
         tokens: alternatives, if they were requested and the engine has them, else ().
+        thinking_tokens: of the completion's; None if the engine does not tell.
     """
 
     text: str
@@ -284,6 +306,7 @@ class Generation:
     completion_tokens: int
     seed: int = 0
     tokens: tuple[TokenAlternatives, ...] = ()
+    thinking_tokens: int | None = field(default=None, compare=False)
 
     @classmethod
     def cut_off(cls, prompt_tokens: int = 0, seed: int = 0) -> Generation:

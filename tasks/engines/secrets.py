@@ -2,21 +2,49 @@
 
 A server's text may quote the key that it received, and texts reach logs and databases. So every text of a
 server is cleaned before it is cut, stored or shown.
+
+A text is compared with the key in its *plain form*. Encodings by signs (percent, entities, codes)
+are undone, step by step while something is left to undo. Then only letters and digits stay, in lower case, so
+that blanks, joiners, other shapes of the same letters, chunks and cases do not matter. The key itself is
+compared in its coded forms (hexadecimal, Base64, Base32, ROT13, reversed). Long runs that are coded twice are
+decoded.
 """
 
 from __future__ import annotations
 
 import base64
-import json
+import binascii
+import codecs
+import html
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 SHORT_SECRET = 16
 """Fewest characters of a key that is also removed from answers; a shorter one may be a common word."""
 GRAM = 8
-"""Characters per piece in the search for a key: any 15 characters in a row contain a whole piece."""
+"""Fewest letters and digits in a row that a text must share with the key to be hidden."""
+STEPS = 4
+"""Most encodings by signs, one in another, that are undone."""
+
+_SIGNS = re.compile(
+    r"(?=[%=\\&U\d])(?:"
+    r"(?:\b\d{2,3}[\s,;.|:/-]+){7,}\d{2,3}\b"  # codes: 115, 107, 45 …
+    r"|%[0-9a-fA-F]{2}|=[0-9A-F]{2}(?![0-9A-Za-z])|=[0-9A-F]{2}(?==)"  # percent, quoted-printable
+    r"|\\{1,4}u\{?[0-9a-fA-F]{1,6}\}?|\\{1,4}x[0-9a-fA-F]{2}|\\{1,4}[0-7]{3}"
+    r"|\b0[xX][0-9a-fA-F]{2}\b|U\+[0-9a-fA-F]{4,6}"
+    r"|&\#?[0-9A-Za-z]{1,12};)"
+)
+"""One sign, or a list of codes, in another spelling."""
+_CODED = re.compile(r"[A-Za-z0-9+/_-]{32,}={0,6}")
+"""A run that may be coded text."""
 
 
 class Secrets:
@@ -26,6 +54,26 @@ class Secrets:
         """Prepare to hide a key; None if there is nothing to hide."""
         self._spellings = sorted(_spellings(key), key=len, reverse=True) if key else []
         self._is_long = len(key or "") >= SHORT_SECRET
+        self._key = key or ""
+
+    @cached_property
+    def _forms(self) -> dict[str, str]:
+        """Plain form of each coded form of the key -> that form."""
+        return {plain(form): form for form in sorted(_forms(self._key))}
+
+    @cached_property
+    def _pieces(self) -> dict[str, list[tuple[str, int]]]:
+        """Piece of GRAM signs -> the plain forms with it, and where."""
+        pieces: dict[str, list[tuple[str, int]]] = {}
+        for form in self._forms:
+            for start in range(len(form) - GRAM + 1):
+                pieces.setdefault(form[start : start + GRAM], []).append((form, start))
+        return pieces
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.uint64]:
+        """The pieces as numbers, for a fast search."""
+        return np.unique(np.concatenate([_grams(piece) for piece in self._pieces]))
 
     def hide(self, text: str) -> str:
         """Return an error's text without secrets. Cut it only afterwards, or part of a key may remain."""
@@ -38,33 +86,16 @@ class Secrets:
     def hide_in_answer(self, text: str) -> str:
         """Return an answer's text without the key, unless the key is short and may be a word of the answer.
 
-        All runs of 15 or more characters of the key are removed, and some from 8 characters on, in these
-        spellings: plain, JSON, hexadecimal, Base64 with any text before the key, percent-encoded, reversed.
+        All runs of 8 or more letters and digits of the key are removed, in the spellings of the module's
+        docstring.
         """
-        spans = sorted(self._runs(text)) if self._is_long else []
-        for start, end in reversed(_joined(spans)):
+        for start, end in reversed(_joined(sorted(self._spans(text)))):
             text = f"{text[:start]}[key]{text[end:]}"
         return text
 
-    def _runs(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield (start, end) of runs of at least GRAM characters that a text shares with a spelling."""
-        for spelling in self._spellings:
-            for i in range(0, len(spelling) - GRAM + 1, GRAM):
-                at = text.find(spelling[i : i + GRAM])
-                while at >= 0:
-                    start, end = at, at + GRAM
-                    while start and at - start < i and text[start - 1] == spelling[i - (at - start) - 1]:
-                        start -= 1
-                    while (
-                        end < len(text) and text[end : end + 1] == spelling[i + end - at : i + end - at + 1]
-                    ):
-                        end += 1
-                    yield start, end
-                    at = text.find(spelling[i : i + GRAM], end)
-
     def are_in(self, text: str) -> bool:
-        """Return whether ``hide_in_answer`` would change the text."""
-        return self._is_long and next(self._runs(text), None) is not None
+        """Return whether ``hide_in_answer`` would change the text, or one of the texts in it."""
+        return self._is_long and self._contains(text, 2)
 
     def clean(self, value: Any) -> Any:
         """Return JSON with the key hidden in all its texts, names of fields included."""
@@ -73,6 +104,142 @@ class Secrets:
         if isinstance(value, dict):
             return {self.hide_in_answer(str(name)): self.clean(each) for name, each in value.items()}
         return [self.clean(each) for each in value] if isinstance(value, list) else value
+
+    def _contains(self, text: str, depth: int) -> bool:
+        """Return whether a text has a piece of the key; depth: of runs that are decoded."""
+        for step in range(STEPS + 1):
+            bare = plain(text)
+            if np.isin(_grams(bare), self._numbers).any():
+                return True
+            if step == STEPS or (opened := _SIGNS.sub(_sign, text)) == text:
+                break
+            text = opened
+        runs = _CODED.finditer(text) if depth else ()
+        return any(self._contains(inner, depth - 1) for run in runs for inner in _decoded(run[0]))
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield (start, end) of the parts of a text that spell a part of the key."""
+        if not self.are_in(text):
+            return
+        spelled = [(sign, place, place + 1) for place, sign in enumerate(text)]
+        for _ in range(STEPS + 1):
+            yield from self._runs(spelled)
+            opened = _opened(spelled)
+            if len(opened) == len(spelled):
+                break
+            spelled = opened
+        whole = "".join(sign for sign, *_ in spelled)
+        for run in _CODED.finditer(whole):
+            if any(self._contains(inner, 1) for inner in _decoded(run[0])):
+                yield spelled[run.start()][1], spelled[run.end() - 1][2]
+
+    def _runs(self, spelled: Sequence[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield (start, end) of runs of at least GRAM signs that a text shares with a form of the key.
+
+        spelled: (sign, start, end) of each sign, with its place in the text.
+        """
+        signs = [(own, start, end) for sign, start, end in spelled for own in plain(sign)]
+        bare = "".join(sign for sign, *_ in signs)
+        places = {place: index for index, (_, place, _) in enumerate(spelled)}
+        for at in range(len(bare) - GRAM + 1):
+            for form, i in self._pieces.get(bare[at : at + GRAM], ()):
+                first, last = at, at + GRAM
+                while first and at - first < i and bare[first - 1] == form[i - (at - first) - 1]:
+                    first -= 1
+                while last < len(bare) and bare[last] == form[i + last - at : i + last - at + 1]:
+                    last += 1
+                start, end = signs[first][1], signs[last - 1][2]
+                yield self._with_edges(spelled, places, (start, end), form, (i - (at - first), i + last - at))
+
+    def _with_edges(
+        self,
+        spelled: Sequence[tuple[str, int, int]],
+        places: dict[int, int],
+        span: tuple[int, int],
+        form: str,
+        run: tuple[int, int],
+    ) -> tuple[int, int]:
+        """Return a span with the signs of the key that have no plain form, at both its ends."""
+        (start, end), whole = span, self._forms[form]
+        head = whole[: len(whole) - len(whole.lstrip("-_/+="))] if run[0] == 0 else ""
+        tail = whole[len(whole.rstrip("-_/+=")) :] if run[1] == len(form) else ""
+        index = places[start]
+        while head and index and spelled[index - 1][0] == head[-1]:
+            index, head = index - 1, head[:-1]
+        start = spelled[index][1]
+        index = next((k for k in range(index, len(spelled)) if spelled[k][1] >= end), len(spelled))
+        while tail and index < len(spelled) and spelled[index][0] == tail[0]:
+            end, index, tail = spelled[index][2], index + 1, tail[1:]
+        return start, end
+
+
+class _Plain(dict[int, str]):
+    """Code point -> its letters and digits in ASCII, in lower case; computed once for each."""
+
+    def __missing__(self, code: int) -> str:
+        folded = unicodedata.normalize("NFKC", chr(code)).casefold()
+        self[code] = kept = "".join(sign for sign in folded if sign.isascii() and sign.isalnum())
+        return kept
+
+
+_PLAIN = _Plain()
+_NOT_PLAIN = bytes(code for code in range(256) if not chr(code).isalnum() or code > 127)
+
+
+def plain(text: str) -> str:
+    """Return the letters and digits of a text in ASCII and in lower case; everything else is left out."""
+    if text.isascii():  # much faster
+        return text.encode().translate(None, _NOT_PLAIN).decode().lower()
+    return text.translate(_PLAIN)
+
+
+def _grams(bare: str) -> NDArray[np.uint64]:
+    """Return every run of GRAM signs of a plain text as a number."""
+    signs = np.frombuffer(bare.encode().ljust(GRAM), np.uint8)
+    return np.ascontiguousarray(sliding_window_view(signs, GRAM)).view(np.uint64).ravel()
+
+
+def _sign(match: re.Match[str]) -> str:
+    """Return the sign, or the signs, of a match of ``_SIGNS``; the match itself if it is none."""
+    text = match[0]
+    try:
+        if text[0].isdigit() and text[:2].lower() != "0x":
+            return "".join(chr(int(code)) for code in re.findall(r"\d+", text))
+        if text[0] == "&":
+            return html.unescape(text)
+        if text[0] == "\\" and text.lstrip("\\")[0].isdigit():
+            return chr(int(text.lstrip("\\"), 8))
+        return chr(int(re.sub(r"^(\\+[ux]\{?|%|=|0[xX]|U\+)", "", text).rstrip("}"), 16))
+    except (ValueError, OverflowError):
+        return text
+
+
+def _opened(spelled: Sequence[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    """Return signs with one encoding undone; each keeps its place in the text."""
+    text, opened, done = "".join(sign for sign, *_ in spelled), list[tuple[str, int, int]](), 0
+    for match in _SIGNS.finditer(text):
+        if (signs := _sign(match)) == match[0]:
+            continue
+        opened += spelled[done : match.start()]
+        start, end = spelled[match.start()][1], spelled[match.end() - 1][2]
+        opened += [(sign, start, end) for sign in signs]
+        done = match.end()
+    return opened + list(spelled[done:])
+
+
+def _decoded(run: str) -> Iterator[str]:
+    """Yield what a coded run may stand for, as text."""
+    bare = run.rstrip("=")
+    shapes: tuple[Callable[[], bytes], ...] = (
+        lambda: bytes.fromhex(bare[: len(bare) // 2 * 2]),
+        lambda: base64.b64decode(bare.translate({45: 43, 95: 47})[: len(bare) // 4 * 4]),
+        lambda: base64.b32decode(bare.upper()[: len(bare) // 8 * 8]),
+    )
+    for decode in shapes:
+        try:
+            yield decode().replace(b"\0", b"").decode("utf-8", "replace")
+        except (ValueError, binascii.Error):
+            continue
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -86,11 +253,31 @@ def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _spellings(key: str) -> set[str]:
-    """Return the key in the spellings in which servers may repeat it."""
+    """Return the key in the exact spellings that errors are searched for, however short it is."""
     raw = key.encode()
-    spellings = {key, json.dumps(key)[1:-1], raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]}
-    for shift in range(3):  # after any text, the middle of the key has one of three Base64 forms
-        coded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
-        middle = coded[(0, 2, 3)[shift] : len(coded) - bool((shift + len(raw)) % 3)]
-        spellings |= {middle, middle.replace("+", "-").replace("/", "_")} if len(middle) >= 4 else set()
-    return spellings
+    spelled = {key, raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]}
+    return spelled | {form for form in _shifted(raw, base64.b64encode, 3, 4) if len(form) >= 4}
+
+
+def _forms(key: str) -> set[str]:
+    """Return the coded forms of the key."""
+    raw = key.encode()
+    forms = {key, raw.hex(), codecs.encode(key, "rot13"), key.encode("utf-16-le").hex()}
+    forms |= _shifted(raw, base64.b64encode, 3, 4) | _shifted(raw, base64.b32encode, 5, 8)
+    forms |= _shifted(key.encode("utf-16-le"), base64.b64encode, 3, 4)
+    forms |= {base64.b85encode(raw).decode(), base64.a85encode(raw).decode()}
+    return forms | {form[::-1] for form in forms}
+
+
+def _shifted(raw: bytes, encode: Callable[[bytes], bytes], n: int, m: int) -> set[str]:
+    """Return the middle of coded bytes after any other bytes: one form for each shift.
+
+    n, m: bytes of a group, and its coded signs.
+    """
+    forms: set[str] = set()
+    for shift in range(n):
+        coded = encode(b"\0" * shift + raw).decode().rstrip("=")
+        first = -(-shift * m // n)
+        last = len(coded) - bool((shift + len(raw)) % n)
+        forms |= {coded[first:last], coded[first:last].replace("+", "-").replace("/", "_")}
+    return forms

@@ -21,7 +21,7 @@ from tasks.engines.extras import check as check_installed
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served.by_name import fields_of
-from tasks.engines.served.providers import SERVERS, server, unsent
+from tasks.engines.served.providers import SERVERS, server, thinking_tokens, unsent
 from tasks.identity import checked_name
 from tasks.parsing import complaints, parse_toml, plain, text_of
 
@@ -207,10 +207,10 @@ class EngineSpec(BaseModel):
         options.
 
         For a served model this includes its server (``served_as``, else host, port and path of ``base_url``),
-        whose precision and prompt template are unknown, its settings of reasoning and web search, and the
-        fields of a sampling that are not sent to it (``unsent``). The fake engine has no precision.
-        Published predictions are identified by the content of their file, and a local model by its own
-        (``content``): neither its path nor its name is part of the identity.
+        whose precision and prompt template are unknown, its settings of reasoning and web search, the fields
+        of a sampling that are not sent to it (``unsent``), and the tokens for thinking (``thinking_tokens``).
+        The fake engine has no precision. Published predictions are identified by the content of their file,
+        and a local model by its own (``content``): neither its path nor its name is part of the identity.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
@@ -222,7 +222,10 @@ class EngineSpec(BaseModel):
             own = {"options": options, "server": self.served_as or server(self.base_url or provider.url)}
             features = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
             not_sent = {"not_sent": left_out} if (left_out := unsent(self)) else {}
-            return self.model_dump(include={"kind", "model", "revision"}) | own | features | not_sent
+            thinking = {"thinking": room} if (room := thinking_tokens(self)) else {}
+            return (
+                self.model_dump(include={"kind", "model", "revision"}) | own | features | not_sent | thinking
+            )
         if self.kind == "published":
             return {"kind": self.kind, "sha256": content.content_hash(Path(self.model))}
         if not has_weights(self):

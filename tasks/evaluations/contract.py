@@ -102,6 +102,13 @@ class GenerationParams(Params):
             "stop sending once a model's run has cost this much (US dollars; needs prices); empty: no limit"
         ),
     )
+    max_lost: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="give a model or judge up once its server has lost more than this share of its answers "
+        "after all retries; 1: never",
+    )
 
 
 class Study(Protocol):

@@ -1,12 +1,14 @@
-"""The answers of a run: stored, open, or claimed by planned work. Pure.
+"""The answers of a run: stored, open, claimed by planned work, or lost. Pure.
 
 The warehouse is queried once for each answer. After that the run keeps count itself, because it stores them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 
+from tasks.engines.protocols import Lost
 from tasks.loop.plan import Answer, PlanLine, Wanted, lay_out
 
 Unstored = Callable[[Mapping[str, Collection[Answer]]], set[Answer]]
@@ -20,14 +22,16 @@ class Ledger:
         """Begin without any answer."""
         self.stored: set[Answer] = set()
         self.open: set[Answer] = set()
+        self.lost: dict[Answer, Lost] = {}
+        """Answers that an engine of this run could not give. A later run sends their requests again."""
         self.waiting: set[str] = set()
         """Models with an open answer that is claimed for another model with the same request."""
         self._claims: dict[Answer, str] = {}
         """Answer that is planned or worked on -> the model that it is claimed for."""
 
     def unknown(self, wanted: Iterable[Wanted]) -> dict[str, set[Answer]]:
-        """Return, by part kind, the answers that are neither known as stored nor as open."""
-        return _by_kind(wanted, lambda answers: answers - self.stored - self.open)
+        """Return, by part kind, the answers that are not known as stored, open or lost."""
+        return _by_kind(wanted, lambda answers: answers - self.stored - self.open - self.lost.keys())
 
     def known(self, wanted: Iterable[Wanted]) -> dict[str, set[Answer]]:
         """Return, by part kind, the answers that were stored when the warehouse was queried."""
@@ -47,6 +51,17 @@ class Ledger:
         """Record newly stored answers."""
         self.stored |= stored
         self.open -= stored
+
+    def lose(self, lost: Mapping[Answer, Lost]) -> None:
+        """Record what an engine could not answer; this run does not send it again."""
+        self.lost |= lost
+        self.open -= lost.keys()
+
+    def count(self, wanted: Iterable[Wanted]) -> tuple[int, int, Counter[str]]:
+        """Return the numbers of all and of stored answers to requests, and of those lost by reason."""
+        answers = {answer for each in wanted for answer in _answers_of(each)}
+        reasons = Counter(self.lost[answer].reason for answer in answers & self.lost.keys())
+        return len(answers), len(answers & self.stored), reasons
 
     def planned(self, wanted: Collection[Wanted], models: Collection[str]) -> tuple[list[PlanLine], set[str]]:
         """Return the lines of the models' unclaimed open answers, and the models that have open answers.

@@ -8,13 +8,14 @@ each answer is stored under its own request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from tasks.engines.protocols import Generation
+from tasks.engines.served.providers import thinking_tokens
 from tasks.engines.specs import in_flight
 from tasks.identity import digest
 from tasks.loop.requests import Engine, Later, Request, part_name
@@ -98,8 +99,13 @@ class Work:
 
     @property
     def at_most(self) -> list[Generation]:
-        """The most that each unit can use of a budget (``Request.at_most``)."""
-        return [most for piece in self.pieces for most in piece.wanted.request.at_most(piece.units)]
+        """The most that each unit can use of a budget (``Request.at_most``), with thinking."""
+        spec = self.wanted.engine.spec
+        thinking = thinking_tokens(spec) if spec and spec.is_served else 0
+        own = [most for piece in self.pieces for most in piece.wanted.request.at_most(piece.units)]
+        if not thinking:
+            return own
+        return [replace(most, completion_tokens=most.completion_tokens + thinking) for most in own]
 
     @property
     def part(self) -> str:

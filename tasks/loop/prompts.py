@@ -23,6 +23,7 @@ from tasks.engines.protocols import (
     EngineError,
     Generation,
     Generator,
+    Lost,
     Message,
     Sampling,
     Unfinished,
@@ -146,7 +147,7 @@ class Prompts(Request[Completions]):
         try:
             ((_, frame),) = _completed([(self, units)], engine, progress)
         except Unfinished as error:
-            raise Unfinished(str(error), error.done[0]) from error
+            raise Unfinished(str(error), error.done[0], error.lost[0]) from error
         return frame
 
     @classmethod
@@ -192,6 +193,7 @@ def _completed(
         progress(n)
 
     written: Mapping[int, Generation]
+    lost: Mapping[int, Lost] = {}
     try:
         answers = engine.generate(
             [prompt.conversation for *_, prompt in sent],
@@ -202,20 +204,23 @@ def _completed(
         )
         written = dict(zip(range(len(sent)), answers, strict=True))
     except Unfinished as error:
-        written = error.done or {}
-        if not written:  # ``Unfinished`` would need rows
+        written, lost = error.done or {}, error.lost
+        if not (written or lost):  # ``Unfinished`` would need rows
             raise EngineError(str(error)) from None
         failure = error
-    progress(max(0, len(written) - reported))
+    progress(max(0, len(written) + len(lost) - reported))
     answered: list[tuple[Sequence[str], pl.DataFrame]] = []
+    losses: list[dict[str, Lost]] = []
     start = 0
     for _, units in pieces:
-        places = [place for place in range(start, start + len(units)) if place in written]
+        own = range(start, start + len(units))
+        places = [place for place in own if place in written]
+        losses.append({sent[place][1]: lost[place] for place in own if place in lost})
         start += len(units)
         frame = _rows([sent[place][2] for place in places], [written[place] for place in places])
         answered.append(([sent[place][1] for place in places], frame))
     if failure:
-        raise Unfinished(str(failure), answered)
+        raise Unfinished(str(failure), answered, losses)
     return answered
 
 

@@ -101,7 +101,8 @@ class Request(ABC, Generic[T]):
             progress: called during the work with the amount of ``size`` just done.
 
         Raises:
-            EngineError: it failed; ``Unfinished`` has the units answered before and their rows.
+            EngineError: it failed; ``Unfinished`` has the units that are answered, their rows, and what is
+                lost, by unit.
         """
 
     @classmethod
@@ -114,14 +115,14 @@ class Request(ABC, Generic[T]):
             pieces: requests with their units; only one if this kind does not join.
 
         Raises:
-            EngineError: it failed; ``Unfinished`` has the units and rows of each that were answered before,
-                possibly none for some. See ``compute``.
+            EngineError: it failed; ``Unfinished`` has the units and rows of each that are answered, possibly
+                none for some, and what each has lost. See ``compute``.
         """
         ((request, units),) = pieces
         try:
             return [(units, request.compute(engine, units, progress))]
         except Unfinished as error:
-            raise Unfinished(str(error), [error.done]) from error
+            raise Unfinished(str(error), [error.done], [error.lost]) from error
 
     @abstractmethod
     def decode(self, frame: pl.DataFrame) -> T:

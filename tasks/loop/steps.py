@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from socket import gethostname
@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from tasks.engines import load, replicas
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.embedders import embedder_name
-from tasks.engines.protocols import Ability, EngineError, Generation, Unfinished
+from tasks.engines.protocols import Ability, EngineError, Generation, Lost, Unfinished
 from tasks.engines.specs import Dtype, EngineSpec, load_spec
 from tasks.loop import progress
 from tasks.loop.budget import Meter
@@ -231,13 +231,15 @@ class Answered:
 
     Attributes:
         name, kind, frame: of the part.
-        failure: why answers are missing; None if the work is whole.
+        failure: why the engine failed; None if every unit is answered or lost.
+        lost: the units that the engine could not answer.
     """
 
     name: str
     kind: str
     frame: pl.DataFrame
     failure: EngineError | None = None
+    lost: Mapping[Answer, Lost] = field(default_factory=dict)
 
 
 def compute_answers(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
@@ -247,6 +249,8 @@ def compute_answers(work: Work, run: Run, meter: Meter, label: str, total: int) 
         store(answered)
         if answered.failure:
             raise answered.failure
+        if answered.lost:
+            raise EngineError(next(iter(answered.lost.values())).reason)
 
 
 def shares(work: Work) -> Iterator[Work]:
@@ -276,7 +280,7 @@ def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answ
         EngineError: the engine cannot be loaded, or failed without any answer.
     """
     wanted, request = work.wanted, work.wanted.request
-    spec, failure = wanted.engine.spec, None
+    spec, failure, lost = wanted.engine.spec, None, dict[Answer, Lost]()
     pieces = [(piece.wanted.request, piece.units) for piece in work.pieces]
     at_most = work.at_most
     with meter.batch(spec, at_most) as count:
@@ -284,14 +288,18 @@ def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answ
         try:
             answers = request.compute_together(pieces, engine, lambda n: progress.report(label, n, total))
         except Unfinished as error:
-            answers, failure = error.done, EngineError(str(error))
+            answers = error.done
+            lost = _losses(work, error.lost) if error.lost else {}
+            if sum(len(units) for units, _ in answers) + len(lost) < len(work.units):
+                failure = EngineError(str(error))
         most_of = dict(zip(work.answers, at_most, strict=False))  # empty for scores and vectors
         most, used = list[Generation](), list[Generation]()
         for piece, (units, frame) in zip(work.pieces, answers, strict=True):
             own = piece.wanted
             most += [most_of[own.request_hash, unit] for unit in units if most_of]
             used += own.request.used(frame)
-        count(most, used)
+        paid = [most_of[answer] for answer, loss in lost.items() if loss.is_paid and most_of]
+        count(most + paid, used + paid)
     name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is its path
     hashes = [piece.wanted.request_hash for piece in work.pieces]
     frames = [
@@ -300,14 +308,25 @@ def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answ
     ]
     keys = zip(hashes, answers, strict=True)
     part = name_of((request_hash, unit) for request_hash, (units, _) in keys for unit in units)
-    return Answered(part, request.kind, pl.concat(frames), failure)
+    return Answered(part, request.kind, pl.concat(frames), failure, lost)
+
+
+def _losses(work: Work, lost: Sequence[Mapping[str, Lost]]) -> dict[Answer, Lost]:
+    """Return what is lost of a piece of work. lost: unit -> loss, of each of its requests."""
+    return {
+        (piece.wanted.request_hash, unit): loss
+        for piece, own in zip(work.pieces, lost, strict=True)
+        for unit, loss in own.items()
+    }
 
 
 def store(answered: Answered) -> set[Answer]:
-    """Write a part of answers, register it, and return the keys of its answers.
+    """Write a part of answers, register it, and return the keys of its answers; none if all are lost.
 
     If the run is killed in between, the next run registers the part.
     """
+    if answered.frame.is_empty():
+        return set()
     return store_part(answered.kind, answered.name, answered.frame)
 
 

@@ -16,6 +16,7 @@ import pytest
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
 from tasks.engines.served import openai_batch, transport
 from tasks.engines.served.openai_http import OpenAIGenerator
+from tasks.engines.served.providers import THINKING
 from tasks.engines.specs import EngineSpec, in_flight
 from tests.conftest import REPOSITORY, environment
 from tests.engines.batch_server import BatchServer, Line, answered, refused
@@ -76,7 +77,7 @@ def test_requests_are_sent_as_one_job(server: BatchServer, ask: Ask) -> None:
     (lines,) = server.sent
     assert [line["body"]["messages"] for line in lines] == TALKS
     body = lines[0]["body"]
-    assert (body["model"], body["max_tokens"], body["seed"]) == ("smol", 9, 3)
+    assert (body["model"], body["max_tokens"], body["seed"]) == ("smol", 9 + THINKING["auto"], 3)
     assert body["response_format"]["json_schema"]["schema"] == SCHEMA
     assert {(line["method"], line["url"]) for line in lines} == {("POST", "/v1/chat/completions")}
 
@@ -130,6 +131,7 @@ import sys
 from pathlib import Path
 from tasks.engines.served import openai_batch
 from tasks.engines.served.openai_http import OpenAIGenerator
+from tasks.engines.served.providers import THINKING
 from tasks.engines.protocols import Sampling
 from tests.engines.test_batch import SCHEMA, TALKS, EngineSpec, FolderJobs
 openai_batch.FIRST_POLL_S = 0.01
@@ -330,18 +332,18 @@ def test_answers_of_an_expired_batch_are_kept_and_the_rest_is_sent(server: Batch
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        (lambda n: refused(n, 400, f"bad, {KEY}"), r"2 × 400: bad, \[key\]"),
-        (lambda n: refused(n, 429, "quota"), "2 × 429: quota"),
-        (lambda n: answered(n) | {"response": None, "error": None}, "2 × no answer: no reason is given"),
-        (lambda n: answered(n) | {"response": {"status_code": 200}}, "2 × 200: answer: expected a valid"),
-        (lambda n: answered(n) | {"response": {"status_code": "?"}}, "2 × unreadable line"),
-        (lambda _: "{broken", "2 × unreadable line"),
-        (lambda _: "[" * 100_000, "2 × unreadable line"),
-        (lambda _: "<html>sign in</html>", "2 × unreadable line"),
-        (lambda _: "\x00\xff", "2 × unreadable line"),
-        (lambda n: answered(n) | {"custom_id": 5}, "2 × unreadable line"),
-        (lambda n: answered(n) | {"custom_id": "another"}, "2 × answer to no request of this batch"),
-        (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "2 × answer to no"),
+        (lambda n: refused(n, 400, f"bad, {KEY}"), r"400: bad, \[key\]"),
+        (lambda n: refused(n, 429, "quota"), "429: quota"),
+        (lambda n: answered(n) | {"response": None, "error": None}, "no answer: no reason is given"),
+        (lambda n: answered(n) | {"response": {"status_code": 200}}, "a result that is no object"),
+        (lambda n: answered(n) | {"response": {"status_code": "?"}}, "batch batch_0 has no result for it"),
+        (lambda _: "{broken", "batch batch_0 has no result for it"),
+        (lambda _: "[" * 100_000, "batch batch_0 has no result for it"),
+        (lambda _: "<html>sign in</html>", "batch batch_0 has no result for it"),
+        (lambda _: "\x00\xff", "batch batch_0 has no result for it"),
+        (lambda n: answered(n) | {"custom_id": 5}, "batch batch_0 has no result for it"),
+        (lambda n: answered(n) | {"custom_id": "another"}, "batch batch_0 has no result for it"),
+        (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "batch batch_0 has no"),
     ],
 )  # fmt: skip
 def test_invalid_result_line_loses_only_its_own_request(
@@ -353,13 +355,31 @@ def test_invalid_result_line_loses_only_its_own_request(
         return [line(lines[0]), *map(answered, lines[1:])], [line(lines[0])]
 
     server.results = results
-    with pytest.raises(Unfinished, match=rf"served.*is completed with 4 of 5 answers \({error}") as caught:
+    with pytest.raises(Unfinished, match=error) as caught:
         ask()
     assert stored(caught.value) == {n: ANSWERS[n] for n in range(1, 5)}
-    assert KEY not in str(caught.value)
+    assert caught.value.lost.keys() == {0}, "the others go on"
+    assert KEY not in f"{caught.value} {caught.value.lost}"
     server.results = lambda lines: ([answered(each) for each in lines], [])
     assert texts(ask()) == ANSWERS
     assert [len(lines) for lines in server.sent] == [5, 1]
+
+
+def test_results_end_by_the_same_table_as_replies(server: BatchServer, ask: Ask) -> None:
+    reasons = ["stop", "error", None, "brand_new", "length"]
+
+    def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+        replies = [answered(line) for line in lines]
+        for reply, reason in zip(replies, reasons, strict=True):
+            reply["response"]["body"]["choices"][0]["finish_reason"] = reason
+        return replies, []
+
+    server.results = results
+    with pytest.raises(Unfinished) as caught:
+        ask()
+    assert {n: answer.finish_reason for n, answer in caught.value.done.items()} == {0: "stop", 4: "length"}
+    assert sorted(caught.value.lost) == [1, 2, 3]
+    assert "brand_new" in caught.value.lost[3].reason
 
 
 def test_first_answer_of_a_request_counts(server: BatchServer, ask: Ask) -> None:

@@ -93,7 +93,7 @@ def engine_at(server: HttpServer, **fields: Any) -> OpenAIGenerator:
 
 def test_too_long_prompt_is_cut_off_and_the_others_are_answered(server: HttpServer) -> None:
     talks = [[{"role": "user", "content": "p" * n}] for n in (10, 90, 99, 100, 500)]
-    answers = engine_at(server).generate(talks, Sampling(max_tokens=20, seed=3))
+    answers = engine_at(server, reasoning="none").generate(talks, Sampling(max_tokens=20, seed=3))
     assert [(a.prompt_tokens, len(a.text)) for a in answers] == [(10, 20), (90, 10), (99, 1), (0, 0), (0, 0)]
     assert answers[4] == Generation("", "length", 0, 0, 3)
     assert len(server.received) == 5 + 2, "sent again where there is room, once"
@@ -103,7 +103,7 @@ def test_error_about_every_prompt_ends_the_run(server: HttpServer) -> None:
     other = HttpServer(lambda _: Answer({"error": {"message": OTHER[1]}}, 400))
     try:
         with pytest.raises(Unfinished, match=r"rejected a request for 'm' \(400: max_tokens is too large"):
-            engine_at(other).generate([[{"role": "user", "content": "p"}]], Sampling())
+            engine_at(other, reasoning="none").generate([[{"role": "user", "content": "p"}]], Sampling())
     finally:
         other.close()
     assert issubclass(Unfinished, EngineError)

@@ -11,6 +11,7 @@ import pytest
 from tasks.engines import load
 from tasks.engines.protocols import EngineError, Generation, Generator, Sampling
 from tasks.engines.served.hosted import HostedGenerator
+from tasks.engines.served.providers import THINKING
 from tasks.engines.specs import EngineSpec, cost
 from tests.http_server import Answer, HttpServer, Send
 
@@ -141,7 +142,8 @@ def test_requests_to_google_have_its_fields(serve: Start) -> None:
     assert sent["systemInstruction"]["parts"] == [{"text": "You cook."}]
     assert sent["safetySettings"] == []
     wanted = {
-        "temperature": 0.5, "topP": 0.9, "maxOutputTokens": 9, "seed": 3, "stopSequences": ["x"],
+        "temperature": 0.5, "topP": 0.9, "maxOutputTokens": 9 + THINKING["auto"], "seed": 3,
+        "stopSequences": ["x"],
         "responseMimeType": "application/json", "responseJsonSchema": SCHEMA, **thinking,
     }  # fmt: skip
     assert {name: sent["generationConfig"][name] for name in wanted} == wanted
@@ -166,11 +168,10 @@ def test_unsupported_fields_are_not_sent(serve: Start) -> None:
         ("anthropic", "max_tokens", "length"),
         ("anthropic", "model_context_window_exceeded", "length"),
         ("anthropic", "refusal", "refusal"),
-        ("anthropic", "pause_turn", "pause_turn"),
         ("google", "MAX_TOKENS", "length"),
         ("google", "SAFETY", "content_filter"),
         ("google", "PROHIBITED_CONTENT", "content_filter"),
-        ("google", "OTHER", "other"),
+        ("google", "RECITATION", "content_filter"),
     ],
 )
 def test_finish_reasons_are_translated(serve: Start, kind: str, ended: str, finish: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import codecs
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -16,11 +18,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tasks.engines.protocols import Generation
-from tasks.engines.secrets import SHORT_SECRET, Secrets
+from tasks.engines.secrets import SHORT_SECRET, Secrets, plain
 from tasks.engines.served.anthropic_http import read_message
+from tasks.engines.served.endings import STORED
+from tasks.engines.served.failures import Failed, Unfit, Unreadable
 from tasks.engines.served.google_http import read_content
 from tasks.engines.served.openai_reply import read_reply, read_response
-from tasks.engines.served.transport import FINISHED, Caller, Failed, Unreadable
+from tasks.engines.served.transport import Caller
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/+="
 KEYS = st.builds(
@@ -46,11 +50,58 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 }
 
 
+def signs(form: str, between: str = "") -> Callable[[str], str]:
+    """Return the spelling that writes each sign in a form."""
+    return lambda key: between.join(form.format(ord(sign)) for sign in key)
+
+
+def base64_of(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+CODED: dict[str, Callable[[str], str]] = {
+    "every sign in percents": signs("%{:02X}"),
+    "percents twice": signs("%25{:02x}"),
+    "JSON escapes": signs("\\u{:04x}"),
+    "JSON escapes twice": signs("\\\\u{:04x}"),
+    "bytes in C": signs("\\x{:02x}"),
+    "octal": signs("\\{:03o}"),
+    "entities": signs("&#{};"),
+    "hexadecimal entities": signs("&#x{:x};"),
+    "percents in entities": signs("&#37;{:02X}"),
+    "quoted-printable": signs("={:02X}"),
+    "names of code points": signs("U+{:04X}", " "),
+    "spaced": " ".join,
+    "dotted": ".".join,
+    "dashed": "-".join,
+    "lines": "\n".join,
+    "bold": lambda key: "".join(f"**{sign}**" for sign in key),
+    "list": lambda key: json.dumps(list(key)),
+    "chunks": lambda key: " ".join(key[i : i + 4] for i in range(0, len(key), 4)),
+    "joiners": "\u200b".join,
+    "full width": lambda key: "".join(chr(ord(sign) + 0xFEE0) for sign in key),
+    "other case": str.swapcase,
+    "ROT13": lambda key: codecs.encode(key, "rot13"),
+    "Base32": lambda key: base64.b32encode(f"user:{key}".encode()).decode().lower(),
+    "Base64 of addresses": lambda key: base64.urlsafe_b64encode(key.encode()).decode(),
+    "Base64 in lines": lambda key: "\n".join(re.findall(".{1,19}", base64_of(key.encode()))),
+    "Base64 of UTF-16": lambda key: base64_of(key.encode("utf-16-le")),
+    "Base64 twice": lambda key: base64_of(base64_of(key.encode()).encode()),
+    "Base64 of hexadecimal": lambda key: base64_of(key.encode().hex().encode()),
+    "hexadecimal of Base64": lambda key: base64_of(key.encode()).encode().hex(),
+    "Base85": lambda key: base64.b85encode(key.encode()).decode(),
+    "bytes": lambda key: key.encode().hex(":"),
+    "bytes with 0x": signs("0x{:02x}", ", "),
+    "codes": lambda key: str(list(key.encode())),
+}
+"""Spellings that are undone before texts are compared with the key."""
+
+
 def reply(text: str) -> dict[str, Any]:
     """Return an answer of the OpenAI chat API with the text in every field."""
     token = {"token": text, "logprob": -1.0}
     content = [{**token, "top_logprobs": [token]}]
-    choice = {"message": {"content": text}, "finish_reason": text, "logprobs": {"content": content}}
+    choice = {"message": {"content": text}, "finish_reason": "stop", "logprobs": {"content": content}}
     usage = {"prompt_tokens": 1, "completion_tokens": 2, text: text}
     return {"choices": [choice], "usage": usage, text: text}
 
@@ -59,7 +110,7 @@ def message(text: str) -> dict[str, Any]:
     """Return an answer of the Messages API, its text in two blocks that are read as one."""
     half = len(text) // 2
     blocks = [{"type": "text", "text": each} for each in (text[:half], text[half:])]
-    return {"content": blocks, "stop_reason": text, "usage": {"input_tokens": 1, "output_tokens": 2}}
+    return {"content": blocks, "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 2}}
 
 
 def content(text: str) -> dict[str, Any]:
@@ -69,7 +120,7 @@ def content(text: str) -> dict[str, Any]:
     chosen = [{"token": text, "logProbability": -1.0}]
     logprobs = {"chosenCandidates": chosen, "topCandidates": [{"candidates": chosen}]}
     return {
-        "candidates": [{"content": {"parts": parts}, "finishReason": text, "logprobsResult": logprobs}],
+        "candidates": [{"content": {"parts": parts}, "finishReason": "STOP", "logprobsResult": logprobs}],
         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2},
     }
 
@@ -80,7 +131,7 @@ def response(text: str) -> dict[str, Any]:
     parts = [{"type": "output_text", "text": each} for each in (text[:half], text[half:])]
     return {
         "status": "incomplete",
-        "incomplete_details": {"reason": text},
+        "incomplete_details": {"reason": "max_output_tokens", text: text},
         "output": [{"type": "message", "phase": text, "content": parts}],
         "usage": {"input_tokens": 1, "output_tokens": 2, text: text},
     }
@@ -115,7 +166,7 @@ def test_no_field_of_an_answer_contains_a_key(api: str, key: str, spelling: str)
     write, read = APIS[api]
     body = caller(key).read_object(json.dumps(write(SPELLINGS[spelling](key))).encode())
     generation = read(body, Secrets(key))
-    assert generation.finish_reason in (*FINISHED, "unknown")
+    assert generation.finish_reason in STORED
     for text in (repr(generation), json.dumps(body)):
         assert not leaks(key, text), "a part of the key is left"
 
@@ -140,19 +191,33 @@ def test_no_error_contains_part_of_a_key_wherever_it_is_cut(key: str, spelling: 
         assert not leaks(key, error.words.replace("\\x00", ""))
 
 
+@pytest.mark.parametrize("spelling", CODED)
+@settings(max_examples=10)
+@given(key=KEYS)
+def test_encodings_are_undone_before_a_text_is_compared_with_the_key(key: str, spelling: str) -> None:
+    text = f"Before {CODED[spelling](key)} after."
+    secrets = Secrets(key)
+    for hidden in (secrets.hide_in_answer(text), secrets.hide(text)):
+        assert hidden.startswith("Before ")
+        assert hidden.endswith(" after.")
+        assert len(plain(hidden.replace("[key]", ""))) < len("beforeafter") + 9, hidden
+    body = caller(key).read_object(json.dumps(reply(text)).encode())
+    assert secrets.are_in(json.dumps(reply(text)))
+    assert not secrets.are_in(json.dumps(body))
+
+
 def test_answers_without_a_key_are_unchanged() -> None:
     text = "A long answer: sk-learn, 0123456789, https://example.org/a?b=c – and so on. " * 50
     assert Secrets("sk-proj-" + "a1B2c3D4" * 6).hide_in_answer(text) == text
     assert caller("k" * 20).read_object(b'{"a": [1, null, {"b": true}]}') == {"a": [1, None, {"b": True}]}
 
 
-@pytest.mark.parametrize("value", ["Infinity", "700", "0.5", "NaN"])
+@pytest.mark.parametrize("value", ["Infinity", "700", "0.5", "NaN", "null", '"high"'])
 @pytest.mark.parametrize("api", ["openai", "google"])
-def test_log_probability_above_0_is_refused(api: str, value: str) -> None:
+def test_alternatives_without_log_probabilities_are_dropped(api: str, value: str) -> None:
     write, read = APIS[api]
-    body = json.loads(json.dumps(write("yes")).replace("-1.0", value))
-    with pytest.raises(Unreadable, match=r"(?i)log_?prob"):
-        read(body, Secrets(None))
+    generation = read(json.loads(json.dumps(write("yes")).replace("-1.0", value)), Secrets(None))
+    assert (generation.text, generation.finish_reason, generation.tokens) == ("yes", "stop", ())
 
 
 def test_log_probability_slightly_above_0_becomes_0() -> None:
@@ -160,9 +225,10 @@ def test_log_probability_slightly_above_0_becomes_0() -> None:
     assert read_reply(body, Secrets(None)).tokens[0].logprobs["yes"] == 0.0
 
 
-def test_answer_without_choices_is_refused_unless_filtered() -> None:
-    with pytest.raises(Unreadable, match="although the prompt was not filtered"):
+def test_reply_without_choices_is_tried_again_unless_filtered() -> None:
+    with pytest.raises(Unfit, match="although the prompt was not filtered") as caught:
         read_reply({"choices": []}, Secrets(None))
+    assert caught.value.is_transient
     filtered = read_reply({"choices": [], "prompt_filter_results": [{"index": 0}]}, Secrets(None))
     assert filtered.finish_reason == "content_filter"
 

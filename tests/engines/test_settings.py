@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tasks.engines import load
-from tasks.engines.protocols import EngineError, Generation, Sampling
+from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
 from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.specs import EngineSpec
 from tests.http_server import Answer, HttpServer, Request
@@ -176,7 +177,6 @@ def test_schemas_and_log_probabilities_are_sent_with_settings(server: HttpServer
     ("row", "sampling", "schema", "words"),
     [
         (("google", "gemini-2.5-pro", "web = true"), SAMPLING, SCHEMA, "gives no JSON where it searches"),
-        (("anthropic", "claude-haiku-4-5", "reasoning = 8192"), SAMPLING, None, "leaves nothing of 8192 tok"),
         (("openai", "gpt-5", "web = true"), Sampling(stop=("x",)), None, "Responses API takes no stop texts"),
     ],
 )
@@ -232,11 +232,11 @@ def test_paused_search_is_continued_a_limited_number_of_times(is_endless: bool) 
     server = HttpServer(lambda r: paused if is_endless or len(r.json["messages"]) < 3 else reply(r))
     try:
         engine = engine_of(spec_of("anthropic", "claude-opus-5", "web = true"), server.address)
-        (answer,) = engine.generate(TALK, SAMPLING)
+        with pytest.raises(Unfinished, match="'pause_turn'") if is_endless else nullcontext():
+            (answer,) = engine.generate(TALK, SAMPLING)
     finally:
         server.close()
     if is_endless:
-        assert (answer.text, answer.finish_reason) == ("", "pause_turn")
         assert len(server.received) < 10
     else:
         assert answer == Generation("Ceviche.", "stop", 11, 40)
@@ -252,5 +252,5 @@ def test_refused_response_is_an_answer_and_failed_response_an_error(
     assert engine.generate(TALK, SAMPLING) == [Generation("I will not.", "refusal", 0, 0)]
     failed = {"status": "failed", "output": [], "error": {"code": "x", "message": "the search broke"}}
     monkeypatch.setitem(ANSWERS, "/responses", failed)
-    with pytest.raises(EngineError, match=r"gave no answer of the chat API .*failed: the search broke"):
+    with pytest.raises(EngineError, match=r"reported an error .*the search broke"):
         engine.generate(TALK, SAMPLING)

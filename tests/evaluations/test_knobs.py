@@ -23,7 +23,7 @@ NAMES = (*with_items(), *FROM_RECIPES.values())
 
 WITHOUT_EFFECT: Mapping[str, Any] = {
     "models": ["fake-b"], "occasion": "again", "dtype": "float32",  # parts of a run's identity
-    "profile": "x", "max_total_tokens": 9, "max_usd": 2.5,
+    "profile": "x", "max_total_tokens": 9, "max_usd": 2.5, "max_lost": 0.5,
     "batch": 1, "countries_per_part": 1, "dishes_per_part": 1,
 }  # fmt: skip
 """Parameters that change no number of a model under a configuration -> another value."""

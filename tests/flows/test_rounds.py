@@ -75,7 +75,7 @@ class World:
         if not work.wanted.engine.spec.is_served:  # type: ignore[union-attr]
             self.load(work.wanted.engine.name)
         self.done.append((label, run[1], total))
-        return SimpleNamespace(answers=set(work.answers), failure=None)
+        return SimpleNamespace(answers=set(work.answers), failure=None, lost={})
 
     def store(self, answered: Any) -> set[Answer]:
         self.stored |= answered.answers

@@ -21,20 +21,15 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tasks.engines.protocols import EngineError, Generation, Jobs, Message, Sampling, Schema
+from tasks.engines.protocols import Generation, Jobs, Message, Sampling, Schema
 from tasks.engines.secrets import Secrets
+from tasks.engines.served.endings import finish_reason
 from tasks.engines.served.hosted import HostedGenerator, HostedOptions
 from tasks.engines.served.providers import family, takes_temperature
-from tasks.engines.served.transport import Caller, checked, count, finish_reason
+from tasks.engines.served.transport import Caller, checked, count
 from tasks.engines.specs import EngineSpec
 
 API_VERSION = "2023-06-01"
-_ENDED = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-}
 _THINKING = ("thinking", "redacted_thinking")
 WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 """The provider's search tool in a version without a code sandbox, which newer ones need."""
@@ -76,17 +71,11 @@ class AnthropicGenerator(HostedGenerator):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """Implement ``HostedGenerator.request``; raises EngineError if reasoning would use up all tokens."""
-        if isinstance(self.spec.reasoning, int) and self.spec.reasoning >= sampling.max_tokens:
-            raise EngineError(
-                f"engine {self.spec.name!r}: reasoning = {self.spec.reasoning} leaves nothing of "
-                f"{sampling.max_tokens} tokens for the answer: raise the limit (--max-tokens), or lower "
-                "reasoning"
-            )
+        """Implement ``HostedGenerator.request``."""
         system = "\n\n".join(m["content"] for m in conversation if m["role"] == "system")
         request: dict[str, Any] = {
             "model": self.spec.model,
-            "max_tokens": sampling.max_tokens,
+            "max_tokens": self.limit(sampling),
             "messages": [dict(m) for m in conversation if m["role"] != "system"],
         }
         if self._temperature:
@@ -112,15 +101,19 @@ class AnthropicGenerator(HostedGenerator):
 
     async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
         """Implement ``HostedGenerator.send``. A turn that the API pauses during searches is continued."""
-        paused: list[Any] = []
-        while True:
-            body = await caller.send("POST", self.path, json=request)
+        paused: list[dict[str, Any]] = []
+
+        def read(body: dict[str, Any]) -> dict[str, Any] | Generation:
             is_paused = checked(_Message, body).stop_reason == "pause_turn"
-            if not (self.spec.web and is_paused and len(paused) < MAX_PAUSES):
-                return read_message(body, self.secrets, paused)
-            paused.append(body)
-            turn = {"role": "assistant", "content": body["content"]}
+            if self.spec.web and is_paused and len(paused) < MAX_PAUSES:
+                return body
+            return read_message(body, self.secrets, paused)
+
+        while isinstance(part := await caller.call("POST", self.path, read, json=request), dict):
+            paused.append(part)
+            turn = {"role": "assistant", "content": part["content"]}
             request = {**request, "messages": [*request["messages"], turn]}
+        return part
 
 
 def _settings(spec: EngineSpec) -> tuple[dict[str, Any], dict[str, str]]:
@@ -142,15 +135,19 @@ class _Block(BaseModel):
 
 
 class _Message(BaseModel):
-    content: list[_Block]
-    stop_reason: str | None = None
+    content: list[_Block] | None
+    stop_reason: Any = None
     usage: Any = None
 
 
 def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Generation:
     """Return the text after an answer's last search; thinking is left out, but its tokens count.
 
-    paused: earlier parts of the answer. Raises Unreadable if a part is not an answer of the Messages API.
+    Args:
+        paused: earlier parts of the answer.
+
+    Raises:
+        Unreadable: a part is not an answer of the Messages API. Unfit: the model did not finish.
     """
     answers = [checked(_Message, part) for part in (*paused, body)]
     text, n_prompt, n_completion = "", 0, 0
@@ -158,12 +155,11 @@ def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Gen
         usage = answer.usage if isinstance(answer.usage, dict) else {}
         n_prompt += sum(count(usage.get(name)) for name in _COUNTED)
         n_completion += count(usage.get("output_tokens"))
-        for block in answer.content:
+        for block in answer.content or ():
             if block.type == "text":
                 text += block.text or ""
             elif block.type not in _THINKING:
                 text = ""  # the text before a search only announces it
-    reason = answers[-1].stop_reason
-    finish = _ENDED.get(reason or "", finish_reason(reason))
+    finish = finish_reason(answers[-1].stop_reason)
     n_prompt = n_prompt if n_completion else 0
     return Generation(secrets.hide_in_answer(text), finish, n_prompt, n_completion)

@@ -9,8 +9,8 @@ A spec, as a file ``$CULTUREMETER_HOME/engines/<name>.toml``; the key is in GEMI
     options = { max_concurrency = 8, logprobs = true }
 
 ``reasoning`` is a number of tokens up to Gemini 2.5, and a word from Gemini 3 on (``providers``); ``web =
-true`` lets the model search. Thinking counts as output, also for the token limit: a low ``max_tokens`` may
-leave no answer.
+true`` lets the model search. Thinking counts as output, also for the token limit, which is therefore raised
+(``providers.thinking_tokens``).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from tasks.engines.protocols import (
     TokenAlternatives,
 )
 from tasks.engines.secrets import Secrets
+from tasks.engines.served.endings import finish_reason
+from tasks.engines.served.failures import Failed, Unfit
 from tasks.engines.served.hosted import HostedGenerator, HostedOptions
 from tasks.engines.served.providers import family
-from tasks.engines.served.transport import Failed, LogProbability, checked, count, finish_reason
+from tasks.engines.served.transport import LogProbability, checked, count, sound
 from tasks.engines.specs import EngineSpec
 
-_ENDED = {"STOP": "stop", "MAX_TOKENS": "length"}
-_FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
 _ROLES = {"assistant": "model"}
 _NO_JSON_BESIDE_SEARCH = r"gemini-[12]\."
 
@@ -87,7 +87,7 @@ class GoogleGenerator(HostedGenerator):
             "temperature": sampling.temperature,
             "topP": sampling.top_p,
             "seed": sampling.seed % 2**31,
-            "maxOutputTokens": sampling.max_tokens,
+            "maxOutputTokens": self.limit(sampling),
             **self._thinking,
         }
         if sampling.stop:
@@ -108,6 +108,14 @@ class GoogleGenerator(HostedGenerator):
             request["systemInstruction"] = {"role": "user", "parts": [{"text": system}]}
         request |= {"tools": self._tools} if self._tools else {}
         return _merged(request, self.options.extra_body)
+
+    def limit_of(self, request: dict[str, Any]) -> int:
+        """Implement ``HostedGenerator.limit_of``."""
+        return int(request["generationConfig"]["maxOutputTokens"])
+
+    def limited(self, request: dict[str, Any], limit: int) -> dict[str, Any]:
+        """Implement ``HostedGenerator.limited``."""
+        return {**request, "generationConfig": {**request["generationConfig"], "maxOutputTokens": limit}}
 
     def headers(self) -> dict[str, str]:
         """Implement ``HostedGenerator.headers``."""
@@ -149,11 +157,11 @@ class _Camel(BaseModel):
 
 class _Part(_Camel):
     text: str | None = None
-    thought: bool = False
+    thought: bool | None = None
 
 
 class _Content(_Camel):
-    parts: list[_Part] = []
+    parts: list[_Part] | None = None
 
 
 class _Token(_Camel):
@@ -171,19 +179,26 @@ class _Logprobs(_Camel):
 
 
 class _Candidate(_Camel):
-    content: _Content = _Content()
-    finish_reason: str = "UNKNOWN"
-    logprobs_result: _Logprobs = _Logprobs()
+    content: _Content | None = None
+    finish_reason: Any = None
+    finish_message: Any = None
+    logprobs_result: Any = None
 
 
 class _Blocked(_Camel):
-    block_reason: str | None = None
+    block_reason: Any = None
 
 
 class _Reply(_Camel):
-    candidates: list[_Candidate] = []
+    candidates: list[_Candidate] | None = None
     prompt_feedback: _Blocked | None = None
     usage_metadata: Any = None
+
+
+class _WithCandidates(_Reply):
+    """A reply in which ``candidates`` is required, to reject one without any content."""
+
+    candidates: list[_Candidate] | None
 
 
 def read_content(body: Any, secrets: Secrets) -> Generation:
@@ -192,7 +207,7 @@ def read_content(body: Any, secrets: Secrets) -> Generation:
     A blocked prompt has no candidate.
 
     Raises:
-        Unreadable: it is not an answer of the Gemini API.
+        Unreadable: it is not an answer of the Gemini API. Unfit: the model did not finish.
     """
     reply = checked(_Reply, body)
     if not (reply.candidates or reply.prompt_feedback):
@@ -201,20 +216,19 @@ def read_content(body: Any, secrets: Secrets) -> Generation:
     n_prompt = count(usage.get("promptTokenCount"))
     n_completion = sum(count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
     if not reply.candidates:
+        if not (reply.prompt_feedback and reply.prompt_feedback.block_reason):
+            raise Unfit("candidates: empty, although the prompt was not blocked", is_transient=True)
         return Generation("", "content_filter", n_prompt, n_completion)
     first = reply.candidates[0]
-    content = "".join(part.text or "" for part in first.content.parts if not part.thought)
-    finish = "content_filter" if first.finish_reason in _FILTERED else first.finish_reason
-    finish, text = _ENDED.get(finish, finish_reason(finish.lower())), secrets.hide_in_answer(content)
-    tokens = _alternatives(first.logprobs_result) if text == content else ()
+    detail = first.finish_message if isinstance(first.finish_message, str) else ""
+    finish = finish_reason(first.finish_reason, detail)
+    parts = (first.content.parts if first.content else None) or ()
+    content = "".join(part.text or "" for part in parts if not part.thought)
+    text = secrets.hide_in_answer(content)
+    tokens = _alternatives(sound(_Logprobs, first.logprobs_result) or _Logprobs()) if text == content else ()
     n_prompt = n_prompt if n_completion else 0
-    return Generation(text, finish, n_prompt, n_completion, tokens=tokens)
-
-
-class _WithCandidates(_Reply):
-    """A reply in which ``candidates`` is required, to reject one without any content."""
-
-    candidates: list[_Candidate]
+    n_thought = count(usage.get("thoughtsTokenCount")) if usage else None
+    return Generation(text, finish, n_prompt, n_completion, tokens=tokens, thinking_tokens=n_thought)
 
 
 def _alternatives(logprobs: _Logprobs) -> tuple[TokenAlternatives, ...]:

@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
-import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.engines.protocols import (
@@ -29,6 +28,7 @@ from tasks.engines.protocols import (
     EngineError,
     Generation,
     Jobs,
+    Lost,
     Message,
     Progress,
     Sampling,
@@ -41,8 +41,10 @@ from tasks.engines.protocols import (
     each_schema,
 )
 from tasks.engines.secrets import Secrets
-from tasks.engines.served.providers import SERVERS, check_settings
-from tasks.engines.served.transport import Caller, Failed, Pace, TimedOut, Unreadable
+from tasks.engines.served.connection import certificates, checked_key, open_client
+from tasks.engines.served.failures import Failed, TimedOut, Unfit, Unreachable, Unreadable
+from tasks.engines.served.providers import SERVERS, check_settings, thinking_tokens
+from tasks.engines.served.transport import MAX_COUNT, Caller, Pace
 from tasks.engines.specs import EngineSpec
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
@@ -56,7 +58,7 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 """Messages of OpenAI, OpenRouter, vLLM, llama.cpp, Anthropic and Google on prompts that are too long."""
-_LIMIT = re.compile(r"max_(completion_|output_|new_)?tokens", re.IGNORECASE)
+_LIMIT = re.compile(r"max_?(completion_?|output_?|new_?)?tokens", re.IGNORECASE)
 _PROMPT = r"(?:at least |about )?(?P<prompt>\d+)"
 _ROOM = (
     rf"context length is (?P<all>\d+) tokens.*?\({_PROMPT} (?:tokens )?(?:in the messages|of text input)",
@@ -64,6 +66,11 @@ _ROOM = (
     r"exceed context limit: (?P<prompt>\d+) \+ \d+ > (?P<all>\d+)",
 )
 """Patterns of messages with the lengths of context and prompt in tokens."""
+
+OF_ALL = (401, 402, 403, 404, 405)
+"""Statuses that every request would get: the key, the account's credit, the model or the address is wrong."""
+OUTAGE = 5
+"""Fewest failures in a row that count as the server's trouble."""
 
 CHECK_S = 10.0
 """Most seconds for the check of a key."""
@@ -130,8 +137,11 @@ class HostedGenerator(ABC):
         self.options: Any = spec.read_options(self.options_type)
         self.key = _key(spec, self.base_url)
         self.secrets = Secrets(self.key)
+        self.thinking = thinking_tokens(spec)
+        self._most = MAX_COUNT
+        """Largest token limit that the server is known to accept."""
         self._pace = Pace(self.options.requests_per_minute)
-        self._certificates = httpx.create_ssl_context()  # slow, so only once
+        self._certificates = certificates(spec.name)  # slow, so only once
 
     def generate(
         self,
@@ -148,8 +158,10 @@ class HostedGenerator(ABC):
         alternatives, generations have no ``tokens``.
 
         Raises:
-            Unfinished: the server cannot be reached, rejects a request, or answers in another form than its
-                API's. Requests in flight are finished, others are not sent.
+            Unfinished: some requests have no answer. Each is lost for its own reason, such as a rejection or
+                a reply that is broken off at every try; or the engine failed, because the server refuses the
+                key, does not know the model or cannot be reached. Then requests in flight are finished, and
+                others are not sent.
         """
         if any(conversation[0]["role"] == RAW for conversation in conversations):
             raise EngineError(
@@ -161,10 +173,13 @@ class HostedGenerator(ABC):
         forms, numbers = each_schema(schemas, n), each_number(alternatives, n)
         requests = [self.request(*row) for row in zip(conversations, per_prompt, forms, numbers, strict=True)]
         answers: dict[int, Generation] = {}
-        failures = _run(self._send(requests, answers, progress or (lambda _: None)))
+        lost: dict[int, Lost] = {}
+        caps = [sampling.max_tokens for sampling in per_prompt]
+        failures = _run(self._send(requests, caps, answers, lost, progress or (lambda _: None)))
         answers = {i: replace(answer, seed=per_prompt[i].seed) for i, answer in answers.items()}
-        if failures:
-            raise Unfinished(str(failures[0]), answers) from None
+        if failures or lost:
+            first = str(failures[0]) if failures else next(iter(lost.values())).reason
+            raise Unfinished(first, answers, lost) from None
         return [answers[i] for i in range(len(requests))]
 
     @abstractmethod
@@ -175,7 +190,7 @@ class HostedGenerator(ABC):
 
     @abstractmethod
     def read(self, body: Any) -> Generation:
-        """Return the generation in an answer; ``generate`` adds its seed. Raises Unreadable."""
+        """Return the generation in an answer; ``generate`` adds its seed. Raises Failed."""
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
@@ -183,57 +198,105 @@ class HostedGenerator(ABC):
 
     async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
         """Send one request and return its generation. Raises Failed."""
-        return self.read(await caller.send("POST", self.path, json=request))
+        return await caller.call("POST", self.path, self.read, json=request)
 
     def filtered(self, failure: Failed) -> Generation | None:
         """Return the generation for a failure that reports filtering; None for other failures."""
         return None
 
-    async def outcome(self, caller: Caller, request: dict[str, Any]) -> Generation:
+    def limit(self, sampling: Sampling) -> int:
+        """Return the most tokens to ask for: those of the answer, and those of thinking beside it."""
+        return max(sampling.max_tokens, min(sampling.max_tokens + self.thinking, self._most))
+
+    def limit_of(self, request: dict[str, Any]) -> int:
+        """Return the token limit in a request."""
+        return int(request.get(self.limit_field, 0))
+
+    def limited(self, request: dict[str, Any], limit: int) -> dict[str, Any]:
+        """Return a request with another token limit."""
+        return {**request, self.limit_field: limit}
+
+    async def outcome(self, caller: Caller, request: dict[str, Any], cap: int) -> Generation:
         """Return the generation of one request.
 
         If the prompt is filtered, or longer than the model's context, that is its generation. If only the
-        token limit is too large for the context, the request is sent again with a smaller limit. Raises
-        Failed for anything else.
+        token limit is too large for the context or the model, the request is sent again with a smaller one.
+        If an answer without its thinking is longer than its cap, it counts as cut off. Raises Failed for
+        anything else.
+
+        Args:
+            cap: most tokens of the answer, without thinking.
         """
         while True:
             try:
-                return await self.send(caller, request)
+                answer = await self.send(caller, request)
+                n_thought = answer.thinking_tokens
+                is_long = n_thought is not None and answer.completion_tokens - n_thought > cap
+                is_over = bool(self.thinking) and is_long and answer.finish_reason == "stop"
+                return replace(answer, finish_reason="length") if is_over else answer
             except Failed as failure:
                 if filtered := self.filtered(failure):
                     return filtered
-                left = room(failure, request.get(self.limit_field, 0))
+                limit = self.limit_of(request)
+                left = room(failure, limit)
                 if left is None:
-                    raise
-                if left <= (self.spec.reasoning if isinstance(self.spec.reasoning, int) else 0):
+                    left = most_allowed(failure, cap, limit)
+                    if left is None:
+                        raise
+                    self._most = min(self._most, left)
+                elif left <= (self.spec.reasoning if isinstance(self.spec.reasoning, int) else 0):
                     return Generation.cut_off()
-                request = {**request, self.limit_field: left}
+                request = self.limited(request, left)
 
     async def send_all(
         self,
         caller: Caller,
         requests: Sequence[dict[str, Any]],
+        caps: Sequence[int],
         answers: dict[int, Generation],
+        lost: dict[int, Lost],
         progress: Progress,
     ) -> list[EngineError]:
-        """Fill ``answers``, by place, and return the failures; the first failure stops the sending."""
+        """Fill ``answers`` and ``lost``, by place, and return the failures of the engine.
+
+        The first failure of the engine stops the sending. If ``max_concurrency`` requests in a row, and at
+        least ``OUTAGE``, fail for what is probably the server's own trouble, the rest of the call is lost
+        unsent, because every further request may take as long to fail.
+        """
         failures: list[EngineError] = []
         slots = asyncio.Semaphore(self.options.max_concurrency)
+        n_failed, outage = 0, ""
 
         async def send_one(place: int) -> None:
+            nonlocal n_failed, outage
             async with slots:
-                if caller.stopped.is_set() or await caller.pause(self._pace.turn()):
+                if caller.stopped.is_set() or (not outage and await caller.pause(self._pace.turn())):
+                    return
+                if outage:
+                    lost[place] = Lost(f"not sent, after {n_failed} failures in a row: {outage}")
                     return
                 try:
-                    answers[place] = await self.outcome(caller, requests[place])
+                    answers[place] = await self.outcome(caller, requests[place], caps[place])
+                    n_failed = 0
                 except Failed as failure:
-                    failures.append(self.explain(failure))
-                    caller.stopped.set()
-                    return
+                    error = self.explain(failure)
+                    if self.stops(failure):
+                        failures.append(error)
+                        caller.stopped.set()
+                        return
+                    lost[place] = Lost(str(error), failure.is_paid)
+                    n_failed = n_failed + 1 if failure.is_outage else 0
+                    if n_failed >= max(OUTAGE, self.options.max_concurrency):
+                        outage = str(error)
                 progress(1)
 
         await asyncio.gather(*(send_one(place) for place in range(len(requests))))
         return failures
+
+    def stops(self, failure: Failed) -> bool:
+        """Return whether a failure concerns every request: the key, the account, the model, the address."""
+        of_all = failure.status is not None and (300 <= failure.status < 400 or failure.status in OF_ALL)
+        return of_all or isinstance(failure, Unreachable) or self.is_about_the_key(failure)
 
     def check_key(self) -> None:
         """Send one small, free request to check that the server accepts the key.
@@ -248,7 +311,7 @@ class HostedGenerator(ABC):
 
     async def _key_refusal(self) -> Failed | None:
         """Return the server's refusal of the key; None if it accepts the key or cannot be reached."""
-        async with httpx.AsyncClient(headers=self.headers(), verify=self._certificates) as client:
+        async with open_client(self.spec.name, self.headers(), self._certificates, 1) as client:
             try:
                 await Caller(client, self.base_url, self.secrets, CHECK_S, 0).send("GET", self.key_path)
             except Failed as failure:
@@ -258,20 +321,24 @@ class HostedGenerator(ABC):
         return None
 
     async def _send(
-        self, requests: Sequence[dict[str, Any]], answers: dict[int, Generation], progress: Progress
+        self,
+        requests: Sequence[dict[str, Any]],
+        caps: Sequence[int],
+        answers: dict[int, Generation],
+        lost: dict[int, Lost],
+        progress: Progress,
     ) -> list[EngineError]:
         options = self.options
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=options.max_concurrency)
-        client = httpx.AsyncClient(
-            headers=self.headers(), verify=self._certificates, limits=limits, timeout=None
-        )
-        async with client:
+        async with open_client(
+            self.spec.name, self.headers(), self._certificates, options.max_concurrency
+        ) as client:
             caller = Caller(client, self.base_url, self.secrets, options.timeout, options.max_retries)
-            return await self.send_all(caller, requests, answers, progress)
+            return await self.send_all(caller, requests, caps, answers, lost, progress)
 
     def explain(self, failure: Failed) -> EngineError:
         """Return the error with cause and advice; on a wrong key, without the server's message."""
-        at, model, words = self.base_url, self.spec.model, f"{failure.status}: {failure.words}"
+        at, model = self.base_url, self.spec.model
+        words = failure.words if failure.status == 200 else f"{failure.status}: {failure.words}"
         tried = f"after {failure.tries} {'try' if failure.tries == 1 else 'tries'}"
         match failure.status:
             case _ if isinstance(failure, TimedOut):
@@ -284,9 +351,12 @@ class HostedGenerator(ABC):
                     f"{at} gave no answer of {self.api} ({failure.words}): check base_url, and that the "
                     f"server speaks {self.speaks}"
                 )
+            case _ if isinstance(failure, Unfit):
+                text = f"{at} gave no whole answer {tried} ({words})"
+            case _ if isinstance(failure, Unreachable):
+                text = f"{at} cannot be reached {tried} ({failure.words}): {failure.advice}"
             case None:
-                advice = "is the server running and base_url right?"
-                text = f"{at} cannot be reached {tried} ({failure.words}): {advice}"
+                text = f"{at} broke the connection off {tried} ({failure.words}): see the server's log"
             case _ if self.is_about_the_key(failure):
                 text = f"{at} refused the key ({failure.status}): check the variable {self.spec.key_variable}"
             case 404:
@@ -298,9 +368,13 @@ class HostedGenerator(ABC):
                     "account's limit, lower options.max_concurrency, check the account's quota, or run "
                     "again later; stored answers are kept"
                 )
-            case status if status < 400:
+            case 402:
+                text = f"{at} asks for payment ({words}): add credit to the account, then run again"
+            case status if 300 <= status < 400:
                 text = f"{at} gave no answer of {self.api} ({words})"
-            case status if status < 500 and status not in (408, 409):
+            case 200:
+                text = f"{at} reported an error {tried} ({words}): see the server's log"
+            case status if status is not None and status < 500 and status not in (408, 409):
                 text = (
                     f"{at} rejected a request for {model!r} ({words}): check the prompt's length, "
                     f"max_tokens, and {self.refuses}"
@@ -339,6 +413,18 @@ def room(failure: Failed, limit: int) -> int | None:
     return None if _LIMIT.search(words) else 0
 
 
+def most_allowed(failure: Failed, cap: int, limit: int) -> int | None:
+    """Return a smaller token limit, if a request was refused because the model writes no answer that long.
+
+    That is the largest number in the message between the answer's ``cap`` and the refused ``limit``, else the
+    cap. None if the refusal has another cause.
+    """
+    if failure.status != 400 or limit <= cap or not _LIMIT.search(failure.words):
+        return None
+    numbers = (int(number) for number in re.findall(r"\d{1,9}", failure.words.replace(",", "")))
+    return max((number for number in numbers if cap <= number < limit), default=cap)
+
+
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Return the result of a coroutine, also in a notebook, where an event loop already runs."""
     try:
@@ -358,7 +444,7 @@ def _key(spec: EngineSpec, base_url: str) -> str | None:
     host, variable = urlsplit(base_url).hostname or "", spec.key_variable
     is_permitted = "api_key_env" in spec.model_fields_set or base_url == SERVERS[spec.kind].url
     if is_permitted and os.environ.get(variable):
-        return os.environ[variable]
+        return checked_key(variable, os.environ[variable])
     if host in LOCAL_HOSTS:
         return None
     if not is_permitted:

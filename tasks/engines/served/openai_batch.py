@@ -23,9 +23,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from tasks.engines.protocols import EngineError, Generation, Jobs
+from tasks.engines.protocols import EngineError, Generation, Jobs, Lost
+from tasks.engines.served.failures import Failed, Unreadable
 from tasks.engines.served.openai_reply import BatchResults
-from tasks.engines.served.transport import MAX_BYTES, Caller, Failed, Unreadable, checked
+from tasks.engines.served.transport import MAX_BYTES, Caller, checked
 
 CHAT = "/v1/chat/completions"
 """Endpoint of each request, independent of the server's address."""
@@ -116,8 +117,10 @@ class Batches:
     report: Callable[[int], None]
     failures: list[EngineError] = field(default_factory=list)
 
-    async def send(self, requests: Sequence[Mapping[str, Any]], answers: dict[int, Generation]) -> None:
-        """Fill ``answers``, by place, and ``failures``; jobs sent earlier are not sent again."""
+    async def send(
+        self, requests: Sequence[Mapping[str, Any]], answers: dict[int, Generation], lost: dict[int, Lost]
+    ) -> None:
+        """Fill ``answers`` and ``lost``, by place, and ``failures``; jobs sent earlier are not sent again."""
         places = {name: place for place, name in enumerate(_names(requests))}
         pending: list[_Job] = []
         # Held until everything is sent, so that a second run with the same requests waits for the same jobs.
@@ -134,7 +137,8 @@ class Batches:
             except (Failed, EngineError) as failure:
                 self._fail(failure)
         for results in await asyncio.gather(*map(self._answers, pending)):
-            answers |= {places[name]: answer for name, answer in results.items() if name in places}
+            answers |= {places[name]: answer for name, answer in results.answers.items() if name in places}
+            lost |= {places[name]: loss for name, loss in results.lost.items() if name in places}
 
     def _earlier_jobs(self, jobs: Jobs, names: Mapping[str, int]) -> Iterator[_Job]:
         """Yield the noted jobs with some of these requests."""
@@ -225,8 +229,11 @@ class Batches:
             after = f"&after={self._id(page.data[-1].id)}"
         return None
 
-    async def _answers(self, job: _Job) -> dict[str, Generation]:
-        """Return the answers of a job once it has ended; unanswered requests are removed from its note."""
+    async def _answers(self, job: _Job) -> BatchResults:
+        """Return the results of a job once it has ended; unanswered requests are removed from its note.
+
+        In a completed batch they are lost, each for its reason; otherwise the job failed.
+        """
         results = BatchResults(self.caller, set(job.ids))
         try:
             batch = await self._ended(job)
@@ -238,19 +245,25 @@ class Batches:
                     results.read(lines)
         except (Failed, EngineError) as failure:
             self._fail(failure)
-            return results.answers
+            results.lost.clear()
+            return results
         n, job.ids = len(job.ids), [name for name in job.ids if name in results.answers]
         if len(job.ids) < n:
             job.save(self.jobs)
             reasons = "; ".join([*map(self.caller.clean, _reasons(batch)), *results.reasons()])
-            self.failures.append(
-                EngineError(
-                    f"engine {self.name!r}: batch {job.batch} at {self.at} is {batch.status} with "
-                    f"{len(job.ids):,} of {n:,} answers{f' ({reasons})' if reasons else ''}. These are "
-                    "stored: run again to send only the others"
-                )
+            words = (
+                f"engine {self.name!r}: batch {job.batch} at {self.at} is {batch.status} with "
+                f"{len(job.ids):,} of {n:,} answers{f' ({reasons})' if reasons else ''}. These are "
+                "stored: run again to send only the others"
             )
-        return results.answers
+            if batch.status == "completed":
+                _log.warning("%s", words)
+                absent = results.ids - results.answers.keys() - results.lost.keys()
+                results.lost |= dict.fromkeys(absent, Lost(f"batch {job.batch} has no result for it"))
+            else:
+                results.lost.clear()
+                self.failures.append(EngineError(words))
+        return results
 
     async def _ended(self, job: _Job) -> _Batch:
         """Return a job's batch once it has ended; the server may be unreachable for a while."""

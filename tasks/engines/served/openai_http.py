@@ -29,11 +29,13 @@ from tasks.engines.protocols import (
     EngineError,
     Generation,
     Jobs,
+    Lost,
     Message,
     Progress,
     Sampling,
     Schema,
 )
+from tasks.engines.served.failures import Failed
 from tasks.engines.served.hosted import HostedGenerator, HostedOptions
 from tasks.engines.served.openai_batch import MAX_REQUESTS, Batches
 from tasks.engines.served.openai_reply import read_refusal, read_reply, read_response
@@ -46,7 +48,7 @@ from tasks.engines.served.providers import (
     settings_body,
     takes_temperature,
 )
-from tasks.engines.served.transport import Caller, Failed
+from tasks.engines.served.transport import Caller
 from tasks.engines.specs import EngineSpec
 
 RESPONSES_LIMIT = "max_output_tokens"
@@ -138,7 +140,7 @@ class OpenAIGenerator(HostedGenerator):
             "model": self.spec.model,
             "messages": [dict(m) for m in conversation],
             "seed": sampling.seed,
-            self._chat_limit: sampling.max_tokens,
+            self._chat_limit: self.limit(sampling),
         }
         if self._temperature:
             request |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
@@ -169,17 +171,19 @@ class OpenAIGenerator(HostedGenerator):
         self,
         caller: Caller,
         requests: Sequence[dict[str, Any]],
+        caps: Sequence[int],
         answers: dict[int, Generation],
+        lost: dict[int, Lost],
         progress: Progress,
     ) -> list[EngineError]:
         """Implement ``HostedGenerator.send_all``; with option ``batch``, requests are sent as jobs."""
         if self.options.batch is None:
-            return await super().send_all(caller, requests, answers, progress)
+            return await super().send_all(caller, requests, caps, answers, lost, progress)
         name, at, n = self.spec.name, self.base_url, self.options.batch
         if self.jobs is None:
             raise EngineError(f"engine {name!r}: options.batch needs a place for notes on its jobs")
         batches = Batches(caller, self.jobs, name, at, n, self.explain, progress)
-        await batches.send(requests, answers)
+        await batches.send(requests, answers, lost)
         return batches.failures
 
     @property

@@ -13,21 +13,29 @@ from typing import IO, Annotated, Any
 import httpx
 from pydantic import BaseModel, Field
 
-from tasks.engines.protocols import Generation, TokenAlternatives
+from tasks.engines.protocols import Generation, Lost, TokenAlternatives
 from tasks.engines.secrets import Secrets
+from tasks.engines.served.endings import finish_reason
+from tasks.engines.served.failures import Failed, Unfit, Unreadable, error_inside
 from tasks.engines.served.hosted import room
 from tasks.engines.served.transport import (
-    EXCERPT,
     MAX_BYTES,
     MAX_COUNT,
     Caller,
-    Failed,
     LogProbability,
-    Unreadable,
     checked,
     count,
-    finish_reason,
+    sound,
+    thought,
 )
+
+FILTERED = (
+    "content_filter", "content_policy_violation", "data_inspection_failed", "invalid_prompt",
+    "responsibleaipolicyviolation",
+)  # fmt: skip
+"""Error codes of Azure, OpenAI and DashScope for prompts that they filter, in lower case."""
+_NO_TEXT = ("thinking", "reasoning", "reference", "tool_use", "tool_call")
+"""Types of blocks in a message that are no part of the answer."""
 
 
 class _Other(BaseModel):
@@ -44,17 +52,21 @@ class _Logprobs(BaseModel):
     content: list[_Token] | None = None
 
 
+class _Block(BaseModel):
+    type: str = "text"
+    text: str | None = None
+
+
 class _Written(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-    reasoning: Any = None
-    reasoning_content: Any = None
+    content: str | list[_Block | str] | None = None
+    refusal: Any = None
 
 
 class _Choice(BaseModel):
-    message: _Written
-    finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
+    message: _Written | None = None
+    finish_reason: Any = None
+    logprobs: Any = None
+    error: Any = None
 
 
 class _Reply(BaseModel):
@@ -77,11 +89,12 @@ class _Line(BaseModel):
 def read_reply(body: Any, secrets: Secrets) -> Generation:
     """Return the first choice as a generation; a server that reports filtering may send none.
 
-    Reasoning is left out, but its tokens count; some servers have them only in the total. An invalid or
-    negative token count becomes 0, which means unknown (``budget.Meter`` then counts the most).
+    Text blocks are joined. Reasoning is left out, but its tokens count; some servers have them only in the
+    total. An invalid or negative token count becomes 0, which means unknown (``budget.Meter`` then counts the
+    most). Alternatives that are not log-probabilities are dropped.
 
     Raises:
-        Unreadable: it is not an answer of the chat API.
+        Unreadable: it is not an answer of the chat API. Unfit: the model did not finish.
     """
     reply = checked(_Reply, body)
     usage = reply.usage if isinstance(reply.usage, dict) else {}
@@ -91,27 +104,44 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
     n_completion = max(n_completion, n_total - n_prompt if n_prompt else 0)
     if not reply.choices:
         if not reply.prompt_filter_results:
-            raise Unreadable(200, "choices: empty, although the prompt was not filtered")
+            raise Unfit("choices: empty, although the prompt was not filtered", is_transient=True)
         return Generation("", "content_filter", n_prompt, n_completion)
     choice = reply.choices[0]
-    finish = "refusal" if choice.message.refusal else finish_reason(choice.finish_reason)
-    content = choice.message.refusal or choice.message.content
-    has_reasoning = bool(choice.message.reasoning or choice.message.reasoning_content)
-    if content is None and finish in ("stop", "unknown") and not has_reasoning:
-        raise Unreadable(200, "choices.0.message.content: null, although the model finished")
-    text = secrets.hide_in_answer(content or "")
+    if choice.error and (error := error_inside({"error": choice.error})):
+        raise error
+    message = choice.message or _Written()
+    refusal = message.refusal if isinstance(message.refusal, str) else ""
+    finish = "refusal" if refusal else finish_reason(choice.finish_reason)
+    content = refusal or _joined(message.content)
+    text = secrets.hide_in_answer(content)
     if text and not n_completion:
         n_prompt = 0
-    logprobs = (choice.logprobs.content if choice.logprobs else None) or ()
-    tokens = _alternatives(logprobs) if text == content and finish != "refusal" else ()
-    return Generation(text, finish, n_prompt, n_completion, tokens=tokens)
+    logprobs = sound(_Logprobs, choice.logprobs) or _Logprobs()
+    tokens = _alternatives(logprobs.content or ()) if text == content and finish != "refusal" else ()
+    n_thought = thought(usage.get("completion_tokens_details"))
+    return Generation(text, finish, n_prompt, n_completion, tokens=tokens, thinking_tokens=n_thought)
+
+
+def _joined(content: str | list[_Block | str] | None) -> str:
+    """Return the text of a message, which may be a list of blocks."""
+    if isinstance(content, str | None):
+        return content or ""
+    blocks = [_Block(text=block) if isinstance(block, str) else block for block in content]
+    return "".join(block.text or "" for block in blocks if block.type not in _NO_TEXT)
 
 
 def read_refusal(failure: Failed) -> Generation | None:
-    """Return the generation for a failure by which Azure reports filtering; None for other failures."""
+    """Return the generation for a failure by which a server reports filtering; None for other failures.
+
+    Azure and others refuse such a request with a code, OpenRouter with the reasons of its moderation.
+    """
     error = failure.body.get("error") if isinstance(failure.body, dict) else None
-    filtered = isinstance(error, dict) and error.get("code") == "content_filter"
-    return Generation("", "content_filter", 0, 0) if failure.status == 400 and filtered else None
+    if not isinstance(error, dict):
+        return None
+    behind = error.get("metadata")
+    is_moderated = failure.status == 403 and isinstance(behind, dict) and bool(behind.get("reasons"))
+    is_filtered = failure.status == 400 and str(error.get("code")).lower() in FILTERED
+    return Generation("", "content_filter", 0, 0) if is_filtered or is_moderated else None
 
 
 @dataclass
@@ -121,12 +151,14 @@ class BatchResults:
     Attributes:
         ids: of the requests.
         answers: by id.
+        lost: why a request has no answer, by id.
         wrong: numbers of lines without an answer, by reason.
     """
 
     caller: Caller
     ids: set[str]
     answers: dict[str, Generation] = field(default_factory=dict)
+    lost: dict[str, Lost] = field(default_factory=dict)
     wrong: Counter[str] = field(default_factory=Counter)
 
     def read(self, lines: IO[bytes]) -> None:
@@ -143,8 +175,12 @@ class BatchResults:
                 continue
             try:
                 self.answers[line.custom_id] = self._answer(line)
+                self.lost.pop(line.custom_id, None)
             except Failed as failure:
-                self.wrong[f"{failure.status or 'no answer'}: {failure.words}"] += 1
+                words = self.caller.clean(failure.words)
+                reason = words if failure.status == 200 else f"{failure.status or 'no answer'}: {words}"
+                self.wrong[reason] += 1
+                self.lost[line.custom_id] = Lost(reason, failure.is_paid)
 
     def reasons(self) -> list[str]:
         """Return the three most frequent reasons with their numbers."""
@@ -155,6 +191,10 @@ class BatchResults:
         if line.response:
             status, body = line.response.status_code, line.response.body
         if 200 <= status < 300:
+            if not isinstance(body, dict):
+                raise Unreadable(200, "a result that is no object")
+            if error := error_inside(body):
+                raise error
             return read_reply(body, self.caller.secrets)
         failure = self.caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
         if answer := read_refusal(failure):
@@ -179,34 +219,22 @@ def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
     return tuple(tokens)
 
 
-_INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
-
-
 class _ResponsePart(BaseModel):
-    type: str
+    type: str = ""
     text: str | None = None
     refusal: str | None = None
 
 
 class _ResponseItem(BaseModel):
-    type: str
+    type: str = ""
     content: list[_ResponsePart] | None = None
-    phase: str | None = None
-
-
-class _Incomplete(BaseModel):
-    reason: str | None = None
-
-
-class _ResponseError(BaseModel):
-    message: str = "no reason is given"
+    phase: Any = None
 
 
 class _ModelResponse(BaseModel):
-    status: str
-    output: list[_ResponseItem]
-    incomplete_details: _Incomplete | None = None
-    error: _ResponseError | None = None
+    status: Any = None
+    output: list[_ResponseItem] | None
+    incomplete_details: Any = None
     usage: Any = None
 
 
@@ -215,26 +243,26 @@ def read_response(body: Any, secrets: Secrets) -> Generation:
     count.
 
     Raises:
-        Unreadable: it is not an answer of the Responses API, or reports a failure.
+        Unreadable: it is not an answer of the Responses API. Unfit: the model did not finish.
     """
     response = checked(_ModelResponse, body)
-    if response.status not in ("completed", "incomplete"):
-        error = response.error or _ResponseError()
-        raise Unreadable(200, secrets.hide(f"status: {response.status}: {error.message}")[:EXCERPT])
+    reason = response.status
+    if reason == "incomplete":
+        details = response.incomplete_details
+        reason = details.get("reason") if isinstance(details, dict) else None
+    finish = finish_reason(reason)
     parts: list[_ResponsePart] = []
-    for item in response.output:
+    for item in response.output or ():
         if item.type.endswith("_call"):
             parts = []
         elif item.type == "message" and item.phase != "commentary":
             parts += item.content or []
     refusals = [part.refusal for part in parts if part.refusal]
     text = "".join(refusals or [part.text or "" for part in parts if part.type == "output_text"])
-    finish = "stop"
-    if response.status == "incomplete":
-        reason = response.incomplete_details.reason if response.incomplete_details else None
-        finish = _INCOMPLETE.get(reason or "", "unknown")
     usage = response.usage if isinstance(response.usage, dict) else {}
     n_prompt, n_completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
     finish = "refusal" if refusals else finish
     n_prompt = n_prompt if n_completion else 0
-    return Generation(secrets.hide_in_answer(text), finish, n_prompt, n_completion)
+    n_thought = thought(usage.get("output_tokens_details"))
+    answer = secrets.hide_in_answer(text)
+    return Generation(answer, finish, n_prompt, n_completion, thinking_tokens=n_thought)

@@ -52,7 +52,8 @@ def server(base_url: str) -> str:
     """Return a server's normalised name: host in lower case, port unless it is the default, path.
 
     Raises:
-        ValueError: the URL is not http, or it holds a user name or password, which would be stored and shown.
+        ValueError: the URL is not http, has a query or fragment, after which no path can stand, or holds a
+            user name or password, which would be stored and shown.
     """
     try:
         parts = urlsplit(base_url)
@@ -66,6 +67,11 @@ def server(base_url: str) -> str:
         raise ValueError(
             "base_url holds a user name or password: take it out, and put the key into the environment "
             "variable that api_key_env names"
+        )
+    if parts.query or parts.fragment:
+        raise ValueError(
+            "base_url has a query or a fragment: leave out what begins with ? or #, and set further fields "
+            "of requests in options.extra_body"
         )
     host = f"[{host}]" if ":" in host else host
     return (host if port in (None, default) else f"{host}:{port}") + parts.path.rstrip("/")
@@ -170,6 +176,30 @@ def takes_temperature(spec: ServedSpec) -> bool:
         # Anthropic's models accept no temperature with thinking.
         return spec.kind != "anthropic" or not is_reasoning
     return models.temperature == "always" or (models.temperature == "without reasoning" and not is_reasoning)
+
+
+THINKING: Mapping[str, int] = {
+    "minimal": 1024, "low": 2048, "medium": 8192, "auto": 8192, "high": 16384, "xhigh": 32768, "max": 32768,
+}  # fmt: skip
+"""Reasoning effort -> most tokens of thinking, beside those of the answer; "auto": also without an effort."""
+
+
+def thinking_tokens(spec: ServedSpec) -> int:
+    """Return the tokens that a model may think with, beside ``max_tokens`` of its answer; 0 if it does not.
+
+    Servers count thinking in the limit of an answer, and profiles' limits are those of answers. A model of
+    unknown family may think, except at Anthropic, whose models do so only if a spec asks for it or their
+    family cannot do without.
+    """
+    models, reasoning = family(spec), spec.reasoning
+    if reasoning == "none" or (models is not None and not models.reasons):
+        return 0
+    if isinstance(reasoning, int):
+        return reasoning
+    is_off = spec.kind == "anthropic" and (
+        models is None or models.efforts is None or "none" in models.efforts
+    )
+    return 0 if reasoning in (None, "auto") and is_off else THINKING[reasoning or "auto"]
 
 
 def unsent(spec: ServedSpec) -> list[str]:

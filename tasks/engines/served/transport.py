@@ -7,13 +7,11 @@ Keys, and user names in addresses, are removed from every text of a server befor
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
-import os
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 from threading import Lock
@@ -23,6 +21,8 @@ import httpx
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from tasks.engines.secrets import Secrets
+from tasks.engines.served.connection import no_connection
+from tasks.engines.served.failures import Failed, TimedOut, Unreadable, error_inside, message_in, pause_of
 from tasks.parsing import complaints
 
 MAX_BYTES = 32 * 2**20
@@ -31,7 +31,6 @@ MAX_WAIT_S = 60.0
 """Longest pause before another try that a server may request (Retry-After)."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 """Bounds of pauses without a server's request; they double from try to try."""
-TRANSIENT = (408, 409, 429)
 EXCERPT = 300
 """Most characters of a server's text in an error."""
 MAX_COUNT = 2**31
@@ -44,14 +43,7 @@ LogProbability = Annotated[
 ]
 
 M = TypeVar("M", bound=BaseModel)
-
-
-FINISHED = ("stop", "length", "refusal", "content_filter", "tool_calls", "pause_turn", "other")
-
-
-def finish_reason(reason: str | None) -> str:
-    """Return the finish reason if it is in FINISHED, else "unknown", so that no server's text is stored."""
-    return reason if reason in FINISHED else "unknown"
+T = TypeVar("T")
 
 
 class Pace:
@@ -70,27 +62,6 @@ class Pace:
             turn = max(now, self._next)
             self._next = turn + self._interval
         return turn - now
-
-
-class Failed(Exception):  # noqa: N818 - not an EngineError, which users see
-    """No answer: the last status (None: no response), the server's message, and the number of tries."""
-
-    def __init__(self, status: int | None, words: str, body: Any = None, tries: int = 1) -> None:
-        super().__init__(words)
-        self.status, self.words, self.body, self.tries = status, words, body, tries
-
-    @property
-    def is_transient(self) -> bool:
-        """Whether another try may succeed."""
-        return self.status is None or self.status in TRANSIENT or self.status >= 500
-
-
-class TimedOut(Failed):
-    """The answer (headers and body) was not complete in time."""
-
-
-class Unreadable(Failed):
-    """A successful response without the expected JSON object; another try would not help."""
 
 
 @dataclass
@@ -114,7 +85,22 @@ class Caller:
     async def send(
         self, method: str, path: str, max_retries: int | None = None, timeout: float = 0, **content: Any
     ) -> dict[str, Any]:
-        """Send a request and return the JSON object of the answer.
+        """Send a request and return the JSON object of the answer; see ``call``."""
+        return await self.call(method, path, dict, max_retries, timeout, **content)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        read: Callable[[dict[str, Any]], T],
+        max_retries: int | None = None,
+        timeout: float = 0,
+        **content: Any,
+    ) -> T:
+        """Send a request and return what ``read`` makes of the JSON object of the answer.
+
+        An error inside a successful response counts as a response with that error's status. What ``read``
+        raises is retried like a response if it ``is_transient``.
 
         Args:
             max_retries: in place of the caller's own.
@@ -124,51 +110,50 @@ class Caller:
         Raises:
             Failed: or one of its subclasses, without secrets in its texts.
         """
-        answer = BytesIO()
-        headers = await self._try(method, path, content, answer, MAX_BYTES, timeout, max_retries)
-        return self.read_object(answer.getvalue(), headers.get("content-type", ""))
+
+        async def once() -> T:
+            answer = BytesIO()
+            headers = await self._exchange(method, path, content, answer, MAX_BYTES)
+            body = self.read_object(answer.getvalue(), headers.get("content-type", ""))
+            if error := error_inside(body):
+                raise error
+            return read(body)
+
+        return await self._tried(once, max_retries, timeout)
 
     async def fetch(self, path: str, into: IO[bytes], most: int, timeout: float) -> None:
         """Download a body of at most ``most`` bytes into a file; errors as in ``send``."""
-        await self._try("GET", path, {}, into, most, timeout, None)
+
+        async def once() -> None:
+            await self._exchange("GET", path, {}, into, most)
+
+        await self._tried(once, None, timeout)
         into.seek(0)
 
-    async def _try(
-        self,
-        method: str,
-        path: str,
-        content: dict[str, Any],
-        into: IO[bytes],
-        most: int,
-        timeout: float,
-        max_retries: int | None,
-    ) -> httpx.Headers:
+    async def _tried(self, once: Callable[[], Awaitable[T]], max_retries: int | None, timeout: float) -> T:
+        """Return the result of one of several tries."""
         retries = self.max_retries if max_retries is None else max_retries
         for tries in range(1, retries + 2):
-            wait = min(FIRST_WAIT_S * 2.0 ** (tries - 1), LONGEST_WAIT_S) * random.uniform(0.75, 1.0)
             try:
                 async with asyncio.timeout(max(self.timeout, timeout)):
-                    status, headers = await self._exchange(method, path, content, into, most)
-                if status < 300:
-                    return headers
-                into.seek(0)
-                failure = self.refusal(status, headers, into.read(MAX_BYTES))
-                failure.tries = tries
-                if not failure.is_transient:
-                    raise failure
-                pause = _retry_after(headers)
-                if pause is not None and pause > MAX_WAIT_S:
-                    note = f"; it asks for a pause of {pause:.0f} s, and we wait {MAX_WAIT_S:.0f} s at most"
-                    raise Failed(status, failure.words + note, failure.body, tries)
-                wait = wait if pause is None else pause
+                    return await once()
+            except Failed as error:
+                failure = error
             except TimeoutError:
                 failure = TimedOut(None, "")
-            except (httpx.HTTPError, OSError) as error:
-                failure = Failed(None, self.secrets.hide(_reason(error)))
-            failure.tries = tries
-            if tries > retries or await self.pause(wait):
+            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+                failure = no_connection(error, self.url)
+            failure.words, failure.tries = self.clean(failure.words), tries
+            wait = min(FIRST_WAIT_S * 2.0 ** (tries - 1), LONGEST_WAIT_S) * random.uniform(0.75, 1.0)
+            if failure.pause is not None and failure.pause > MAX_WAIT_S and failure.is_transient:
+                failure.words += (
+                    f"; it asks for a pause of {failure.pause:.0f} s, and we wait {MAX_WAIT_S:.0f} s at most"
+                )
                 break
-        raise failure
+            wait = wait if failure.pause is None else failure.pause
+            if not failure.is_transient or tries > retries or await self.pause(wait):
+                break
+        raise failure from None
 
     async def pause(self, seconds: float) -> bool:
         """Wait; return True if ``stopped`` was set meanwhile."""
@@ -180,7 +165,8 @@ class Caller:
 
     async def _exchange(
         self, method: str, path: str, content: dict[str, Any], into: IO[bytes], most: int
-    ) -> tuple[int, httpx.Headers]:
+    ) -> httpx.Headers:
+        """Write the body of a successful response into a file and return the headers. Raises Failed."""
         into.seek(0)
         into.truncate()
         async with self.client.stream(method, self.url + path, **content) as response:
@@ -188,7 +174,10 @@ class Caller:
                 into.write(chunk)
                 if into.tell() > most:
                     raise Unreadable(response.status_code, f"more than {most // 2**20} MiB")
-        return response.status_code, response.headers
+        if response.status_code < 300:
+            return response.headers
+        into.seek(0)
+        raise self.refusal(response.status_code, response.headers, into.read(MAX_BYTES), path)
 
     def read_object(self, content: bytes, kind: str = "") -> dict[str, Any]:
         """Return a server's JSON object without the key.
@@ -210,29 +199,32 @@ class Caller:
             text = json.dumps(json.loads(content), ensure_ascii=False)
             answer = json.loads(text.encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            raise Unreadable(200, f"no JSON ({start[:60]!r})") from error
+            raise Unreadable(200, f"no JSON ({start[:60]!r})", is_transient=True) from error
+        if isinstance(answer, list) and len(answer) == 1:
+            answer = answer[0]  # Google wraps some errors so
         if not isinstance(answer, dict):
             raise Unreadable(200, f"JSON that is not an object ({start[:60]!r})")
         # An answer may have thousands of texts, one per token, so each is checked only if needed.
         return dict(self.secrets.clean(answer)) if self.secrets.are_in(text) else answer
 
-    def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
+    def refusal(self, status: int, headers: httpx.Headers, content: bytes, path: str = "") -> Failed:
         """Return a refusal as a failure, with the server's cleaned message."""
         body: Any = None
         words = _plain(content)
         try:
             body = json.loads(content)
-            error = body.get("error", body)
-            words = str(error.get("message", words) if isinstance(error, dict) else error)
-        except (ValueError, RecursionError, AttributeError):
+            body = body[0] if isinstance(body, list) and len(body) == 1 else body
+            words = message_in(body) or words
+        except (ValueError, RecursionError):
             pass
         if 300 <= status < 400:
-            words = f"it redirects to {headers.get('location', 'nowhere')}: make that the base_url"
-        return Failed(status, self.clean(words), body)
+            target = headers.get("location", "nowhere").partition("?")[0].removesuffix(path)
+            words = f"it redirects to {target}: make that the base_url"
+        return Failed(status, self.clean(words), body, pause=pause_of(headers, body))
 
     def clean(self, words: str) -> str:
         """Return a server's text for an error: plain characters, without secrets, cut to EXCERPT."""
-        words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words).split())
+        words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words[: 64 * EXCERPT]).split())
         return self.secrets.hide(words)[:EXCERPT]
 
 
@@ -241,36 +233,31 @@ def _plain(content: bytes) -> str:
     return content.replace(b"\0", b"").decode("utf-8", "replace")
 
 
-def _reason(error: BaseException) -> str:
-    """Return the operating system's reason for a failed connection, from below the HTTP library's error."""
-    cause, words = error, str(error) or type(error).__name__
-    while cause := cause.__cause__ or cause.__context__:  # type: ignore[assignment]
-        if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
-            words = os.strerror(cause.errno)
-    return words
-
-
-def _retry_after(headers: httpx.Headers) -> float | None:
-    """Return the seconds in Retry-After, which is a number or a date; None if it is missing or invalid."""
-    header = headers.get("retry-after", "")
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(0.0, seconds) if seconds == seconds else None
-
-
 def checked(model: type[M], body: Any) -> M:
     """Return an answer as a model; raises Unreadable, which names the difference, if it does not fit."""
     try:
         return model.model_validate(body)
-    except ValidationError as error:
-        raise Unreadable(200, next(complaints(error, "answer"))) from None
+    except (ValidationError, RecursionError) as error:
+        words = (
+            next(complaints(error, "answer")) if isinstance(error, ValidationError) else "nested too deeply"
+        )
+        raise Unreadable(200, words, is_transient=True) from None
+
+
+def sound(model: type[M], body: Any) -> M | None:
+    """Return an optional part of an answer as a model; None if it is missing or does not fit."""
+    try:
+        return None if body is None else model.model_validate(body)
+    except (ValidationError, RecursionError):
+        return None
+
+
+def thought(details: Any) -> int | None:
+    """Return the tokens of thinking in the details of a usage; None if the server does not tell."""
+    value = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    return count(value) if isinstance(value, int) else None
 
 
 def count(value: Any) -> int:
     """Return the tokens that a server reports; 0 if it reports no valid count."""
-    return min(max(value, 0), MAX_COUNT) if isinstance(value, int) else 0
+    return min(max(value, 0), MAX_COUNT) if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,116 @@
+"""No reply is an answer unless its model finished, whichever API it comes from and whatever its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasks.engines.protocols import Unfinished
+from tasks.engines.secrets import Secrets
+from tasks.engines.served import transport
+from tasks.engines.served.endings import KEPT, LOST, NAMELESS, RETRIED, finish_reason
+from tasks.engines.served.failures import Failed, Unfit
+from tasks.engines.served.openai_reply import read_response
+from tests.engines.test_hosted import SAMPLING, TALK, Reply, Start, engine_of, reply_of, serve
+from tests.engines.test_openai import completion
+
+__all__ = ["serve"]  # a fixture
+
+
+@pytest.fixture(autouse=True)
+def _pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.001)
+
+
+KINDS = ("openai", "anthropic", "google")
+PARTIAL = "The dish that"
+
+
+def body_of(kind: str, text: str, ended: Any) -> dict[str, Any]:
+    """Return a reply with a reason, which may be null."""
+    if kind == "openai":
+        return completion(text, ended)
+    body = reply_of(kind, text)
+    if kind == "anthropic":
+        return body | {"stop_reason": ended}
+    body["candidates"][0]["finishReason"] = ended
+    return body
+
+
+def test_each_reason_is_in_one_row() -> None:
+    rows = [*KEPT.values(), RETRIED, LOST, NAMELESS]
+    names = [name for row in rows for name in row]
+    assert len(names) == len(set(names))
+    assert all(name == name.strip().lower() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("reason", "stored"),
+    [
+        ("stop", "stop"), ("end_turn", "stop"), ("STOP", "stop"), ("stop_sequence", "stop"),
+        ("length", "length"), ("max_tokens", "length"), ("MAX_TOKENS", "length"),
+        ("model_context_window_exceeded", "length"), ("refusal", "refusal"),
+        ("content_filter", "content_filter"), ("SAFETY", "content_filter"), ("RECITATION", "content_filter"),
+        ("PROHIBITED_CONTENT", "content_filter"), ("tool_calls", "tool_calls"),
+    ],
+)  # fmt: skip
+def test_finished_replies_are_kept_under_one_name(reason: str, stored: str) -> None:
+    assert finish_reason(reason) == stored
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "reason",
+    ["error", "abort", "network_error", "insufficient_system_resource", "MALFORMED_FUNCTION_CALL", "OTHER",
+     "cancelled", None, "", "null", "FINISH_REASON_UNSPECIFIED"],
+)  # fmt: skip
+def test_reply_that_is_broken_off_is_tried_again_and_never_an_answer(
+    serve: Start, kind: str, reason: str | None
+) -> None:
+    broken, whole = Reply(body_of(kind, PARTIAL, reason)), Reply(body_of(kind, "Ceviche.", "stop"))
+    server = serve(lambda n, _: broken if n == 0 else whole)
+    assert engine_of(kind, server, max_retries=1).generate(TALK, SAMPLING)[0].text == "Ceviche."
+    with pytest.raises(Unfinished, match=r"no whole answer after 2 tries \(the reply") as caught:
+        engine_of(kind, lost := serve(broken), max_retries=1).generate(TALK, SAMPLING)
+    assert len(lost.requests) == 2
+    assert (caught.value.done, caught.value.lost.keys()) == ({}, {0})
+    assert caught.value.lost[0].is_paid
+    assert PARTIAL not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reason", ["brand_new", "pause_turn", 5, ["stop"], True])
+def test_unknown_reason_is_an_error_with_its_name_and_never_an_answer(
+    serve: Start, kind: str, reason: Any
+) -> None:
+    server = serve(Reply(body_of(kind, PARTIAL, reason)))
+    with pytest.raises(Unfinished, match=str(reason)[:4].strip("[").lower()) as caught:
+        engine_of(kind, server, max_retries=3).generate(TALK, SAMPLING)
+    assert len(server.requests) == 1, "another try ends in the same way"
+    assert caught.value.lost.keys() == {0}
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "is_transient"),
+    [("failed", None, True), ("cancelled", None, True), ("in_progress", None, True), ("new", None, False),
+     ("incomplete", {"reason": "new"}, False), ("incomplete", None, True), (None, None, True)],
+)  # fmt: skip
+def test_responses_that_are_not_completed_are_no_answers(
+    status: str | None, details: Any, is_transient: bool
+) -> None:
+    part = {"type": "output_text", "text": PARTIAL}
+    body = {
+        "status": status,
+        "incomplete_details": details,
+        "output": [{"type": "message", "content": [part]}],
+    }
+    with pytest.raises(Unfit) as caught:
+        read_response(body, Secrets(None))
+    assert caught.value.is_transient == is_transient
+
+
+def test_a_failure_shows_its_words() -> None:
+    failure = Failed(500, "first")
+    failure.words = "second"
+    assert str(failure) == "second"
