@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from benchmarks import architectures as matrix
-from tasks.engines.local import self_check
+from tasks.engines.local import other_kinds, self_check
 from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.protocols import EngineError, TextPair
 from tests.engines import tiny_models as tiny
@@ -81,11 +81,11 @@ def test_decoder_without_attention_is_refused_with_advice_from_vllms_list(tmp_pa
 
 
 def test_advice_names_vllm_only_for_architectures_of_its_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(self_check, "vllm_architectures", lambda: {"MambaForCausalLM"})
-    assert self_check.served_by("MambaForCausalLM", "m") == "choose kind = \"vllm\" for 'm'"
-    assert self_check.served_by("OtherForCausalLM", "m").startswith("vLLM does not list OtherForCausalLM")
-    monkeypatch.setattr(self_check, "vllm_architectures", lambda: None)
-    assert "vLLM is not installed here" in self_check.served_by("MambaForCausalLM", "m")
+    monkeypatch.setattr(other_kinds, "vllm_architectures", lambda: {"MambaForCausalLM"})
+    assert other_kinds.served_by("MambaForCausalLM", "m") == "choose kind = \"vllm\" for 'm'"
+    assert other_kinds.served_by("OtherForCausalLM", "m").startswith("vLLM does not list OtherForCausalLM")
+    monkeypatch.setattr(other_kinds, "vllm_architectures", lambda: None)
+    assert "vLLM is not installed here" in other_kinds.served_by("MambaForCausalLM", "m")
 
 
 class Stateful(LlamaForCausalLM):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoTokenizer
 
-from tasks.engines.local import devices, self_check
+from tasks.engines.local import devices, other_kinds
 from tasks.engines.local.output_head import OutputHead
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, with_dtype
@@ -99,7 +99,7 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
             named = getattr(AutoConfig.from_pretrained(folder, **own_code), "architectures", None) or ["it"]
             raise EngineError(
                 f"the architecture {named[0]} has no exchangeable attention, so it cannot run packed texts; "
-                f"{self_check.served_by(named[0], spec.name)}"
+                f"{other_kinds.served_by(named[0], spec.name)}"
             ) from error
         if "safetensors" in str(error) and not is_allowed("pickle"):
             raise EngineError(

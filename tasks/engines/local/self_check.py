@@ -12,25 +12,21 @@ logits) and defines the scores. Compared are:
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.engines.local import blanks, tree_attention
+from tasks.engines.local import blanks, other_kinds, tree_attention
 from tasks.engines.local.trie import build_trie
 from tasks.engines.protocols import EngineError
 
-if TYPE_CHECKING:
-    from tasks.engines.local.masked import MaskedScorer
-    from tasks.engines.local.packed_trie import PackedTrieScorer
-    from tasks.engines.local.pretrained import Pretrained
-    from tasks.engines.local.seq2seq import Seq2SeqScorer
+Scorer = Any
+"""A ``PackedTrieScorer``, ``MaskedScorer`` or ``Seq2SeqScorer``; their modules import this one."""
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1.0, torch.float16: 0.25}
 """Most nats between a plain pass and ours. In half precision another order of operations rounds differently;
@@ -56,7 +52,7 @@ IDENTITY = re.compile(r"idx|index|\bid\b|name")
 """Names of attributes in which layers of one kind differ."""
 
 
-def prove(scorer: PackedTrieScorer) -> None:
+def prove(scorer: Scorer) -> None:
     """Compare packed scores with plain passes, in float32 and in the model's own precision.
 
     Raises:
@@ -70,13 +66,13 @@ def prove(scorer: PackedTrieScorer) -> None:
     prove_whole(scorer)
 
 
-def prove_whole(scorer: PackedTrieScorer) -> None:
+def prove_whole(scorer: Scorer) -> None:
     """Compare a short list after one prompt with a plain pass through the whole model."""
     tokens = _drawn(scorer)
     _compare(scorer, [tokens[:SHORT_PROMPT]], tokens, CHECKED[:1])
 
 
-def prove_masked(scorer: MaskedScorer) -> None:
+def prove_masked(scorer: Scorer) -> None:
     """Compare candidates in a short and a long sentence of one call with plain passes; raises EngineError."""
     tokens, mask = _drawn(scorer).tolist(), scorer.tokenizer.mask_token_id
     longest = min(scorer.limit - 5, 2 * SHORTENED + 30)
@@ -101,7 +97,7 @@ def prove_masked(scorer: MaskedScorer) -> None:
     compare()
 
 
-def prove_seq2seq(scorer: Seq2SeqScorer) -> None:
+def prove_seq2seq(scorer: Scorer) -> None:
     """Compare candidates after the sentinel in a short and a long sentence with plain passes.
 
     Raises:
@@ -140,7 +136,7 @@ def prove_seq2seq(scorer: Seq2SeqScorer) -> None:
 T = TypeVar("T")
 
 
-def _tried(scorer: Pretrained, run: Callable[[], T]) -> T:
+def _tried(scorer: Scorer, run: Callable[[], T]) -> T:
     """Return what ``run`` returns; any error refuses the architecture."""
     try:
         return run()
@@ -161,11 +157,11 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def _measure(scorer: Pretrained, **inputs: NDArray[np.int64]) -> None:
+def _measure(scorer: Scorer, **inputs: NDArray[np.int64]) -> None:
     scorer._head.measure(**{name: torch.from_numpy(ids).to(scorer.device) for name, ids in inputs.items()})
 
 
-def _compare_lengths(scorer: PackedTrieScorer, tokens: NDArray[np.int64]) -> None:
+def _compare_lengths(scorer: Scorer, tokens: NDArray[np.int64]) -> None:
     """Compare prompts of very different lengths, with short windows, and with those that stay long."""
     most = scorer.length.tokens - 4
     with shortened(scorer.model):
@@ -183,7 +179,7 @@ def _prompts(tokens: NDArray[np.int64], n: int) -> list[NDArray[np.int64]]:
 
 
 def _compare(
-    scorer: PackedTrieScorer,
+    scorer: Scorer,
     prompts: list[NDArray[np.int64]],
     tokens: NDArray[np.int64],
     checked: Sequence[tuple[int, int]] = CHECKED,
@@ -216,7 +212,7 @@ def _compare(
     _assert_equal(scorer, np.stack([table[tuple(np.transpose(checked))] for table in scores]), plain)
 
 
-def _assert_equal(scorer: Pretrained, found: NDArray[np.floating[Any]], plain: NDArray[np.float64]) -> None:
+def _assert_equal(scorer: Scorer, found: NDArray[np.floating[Any]], plain: NDArray[np.float64]) -> None:
     """Raise EngineError unless scores equal those of plain passes, up to rounding."""
     off = np.abs(found - plain)
     if not (off <= TOLERANCE[scorer.model.dtype] + RELATIVE * np.abs(plain)).all():
@@ -227,7 +223,7 @@ def _assert_equal(scorer: Pretrained, found: NDArray[np.floating[Any]], plain: N
 
 
 @torch.inference_mode()
-def _plain(scorer: PackedTrieScorer, prompt: list[int], item: list[int]) -> float:
+def _plain(scorer: Scorer, prompt: list[int], item: list[int]) -> float:
     """Return the score of an item after a prompt by a plain pass, which defines it."""
     text = torch.tensor([[*prompt, *item]], device=scorer.device)
     wanted = len(prompt) - 1 + np.arange(len(item))
@@ -240,7 +236,7 @@ def _sum(logprobs: torch.Tensor, item: list[int]) -> float:
     return float(logprobs[torch.arange(len(item)), torch.tensor(item)].double().sum())
 
 
-def _drawn(scorer: Pretrained) -> NDArray[np.int64]:
+def _drawn(scorer: Scorer) -> NDArray[np.int64]:
     """Return random tokens of the model, the same at every load, without special ones."""
     tokenizer, rows = scorer.tokenizer, scorer.n_tokens
     special = {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
@@ -357,28 +353,8 @@ def shortened(model: Any) -> Iterator[None]:
             setattr(owner, name, value)
 
 
-def advice(scorer: Pretrained) -> str:
+def advice(scorer: Scorer) -> str:
     """Return what to do with a model that this kind of engine cannot score."""
     if scorer.spec.kind != "packed_trie":
         return "take another model"
-    return served_by(type(scorer.model).__name__, scorer.spec.name)
-
-
-def served_by(architecture: str, name: str) -> str:
-    """Return which kind of engine takes a decoder's architecture, if any does."""
-    served = vllm_architectures()
-    if served is None:
-        return f'kind = "vllm" may serve {name!r}; vLLM is not installed here, so its list cannot be read'
-    if architecture in served:
-        return f'choose kind = "vllm" for {name!r}'
-    return f"vLLM does not list {architecture} either: take another model"
-
-
-def vllm_architectures() -> set[str] | None:
-    """Return the architectures that the installed vLLM lists; None if it is not installed."""
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    try:
-        from vllm.model_executor.models.registry import ModelRegistry
-    except Exception:  # an incomplete installation may raise anything
-        return None
-    return set(ModelRegistry.get_supported_archs())
+    return other_kinds.served_by(type(scorer.model).__name__, scorer.spec.name)

@@ -20,7 +20,7 @@ ancestors, a query then sees those that the rule allows at their positions in th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -31,8 +31,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import causal_mask_function
 
+from tasks.engines.local.layer_masks import LayerMask, layer_mask
 from tasks.engines.local.trie import IntArray, TokenTrie
 
 NAME = "packed_trie"
@@ -50,40 +50,6 @@ one is refused."""
 
 Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
 """Attention layer -> keys and values [1, kv_heads, C, d] of the shared beginning of all prefixes."""
-
-
-@dataclass(frozen=True, eq=False)
-class LayerMask:
-    """The rule of a model by which its layers of one kind see keys, made for each pass.
-
-    Attributes:
-        visible: of transformers: (batch, head, query, key) -> bool, elementwise over tensors of positions.
-    """
-
-    visible: Callable[..., Any]
-
-    @property
-    def is_causal(self) -> bool:
-        """Whether a query sees every key before it, and itself."""
-        return self.visible is causal_mask_function
-
-    def __call__(self, batch: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-        """Return bool, broadcast over the arguments: whether a query at a position sees a key at another."""
-        seen: torch.Tensor = self.visible(batch, torch.zeros_like(batch), query, key)
-        return seen
-
-
-def layer_mask(
-    mask_function: Callable[..., Any] = causal_mask_function, use_vmap: bool = False, **_: Any
-) -> LayerMask:
-    """Return a layer's rule; transformers calls this function (AttentionMaskInterface).
-
-    Raises:
-        NotImplementedError: the rule is not known to be elementwise.
-    """
-    if use_vmap:
-        raise NotImplementedError("its masks depend on more than positions")
-    return LayerMask(mask_function)
 
 
 @dataclass(frozen=True)
