@@ -1,7 +1,7 @@
 """The rule by which a model's layers of one kind see keys, taken from transformers in place of a table.
 
-transformers asks for a mask of every kind of layer (AttentionMaskInterface), and gets the model's own rule: its
-windows, chunks and the like as a function of positions.
+transformers asks for a mask of every kind of layer (AttentionMaskInterface), and gets the model's own rule:
+its windows, chunks and the like as a function of positions.
 """
 
 from __future__ import annotations

@@ -118,7 +118,8 @@ def prove_seq2seq(scorer: Scorer) -> None:
         return _sum(scorer._head.plain(wanted, **texts, use_cache=False), item)
 
     def edges(sentence: list[int]) -> NDArray[np.float32]:
-        return scorer.score_edges(sentence, trie, scorer.paths(trie, len(sentence)))
+        scores: NDArray[np.float32] = scorer.score_edges(sentence, trie, scorer.paths(trie, len(sentence)))
+        return scores
 
     def compare() -> None:
         from_trie = _tried(scorer, lambda: np.stack([edges(sentence) for sentence in sentences]))
@@ -190,7 +191,7 @@ def _compare(
     encoded = [prompt.tolist() for prompt in prompts]
 
     def packed() -> NDArray[np.float32]:
-        scores = scorer.score_trie(encoded, build_trie(items)).logprob[None]
+        scores: NDArray[np.float32] = scorer.score_trie(encoded, build_trie(items)).logprob[None]
         if len(encoded) == 1:
             return scores
         texts = [prompt + item for prompt in encoded for item in items]
