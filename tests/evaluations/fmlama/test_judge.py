@@ -175,7 +175,7 @@ def _special_tokens(tokenizer: PreTrainedTokenizerBase, conversation: list[Messa
 
 
 def test_verdict_of_several_judges_is_their_mean() -> None:
-    """One judge's verdict stays as it is; a judge without verdict does not count."""
+    """One judge's verdict stays as it is; without a verdict of each judge there is no mean."""
     dish = JudgedDish("d", "dish", "Italy", ("a", "b"), ("a", "b"))
     right, wrong = Verdict("a", "Correct", None, 1.0, None), Verdict("a", "Incorrect", None, 0.0, None)
     none, failed = Verdict("a", None, None, None, "unreadable"), Verdict("a", None, None, None, UNANSWERED)
@@ -187,7 +187,7 @@ def test_verdict_of_several_judges_is_their_mean() -> None:
     assert mean(right) is right
     assert mean(right, wrong).value == 0.5
     assert (mean(right, wrong, right).verdict, mean(right, wrong, right).value) == ("Correct", 2 / 3)
-    assert mean(none, right).value == 1.0
+    assert mean(none, right) == none
     assert mean(failed, none) == none  # an unreadable verdict is the better reason
 
 
