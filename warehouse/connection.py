@@ -109,7 +109,8 @@ class Warehouse:
                     # CREATE VIEW reads a file of each kind. The empty part always has the declared columns.
                     list_parts(connection, needed.empty_files(folder))
                     bring_up_to_date(connection, store.root)
-            opened_homes.add(folder)
+            if folder == warehouse.home:  # copies of a shared store may be deleted at any time
+                opened_homes.add(folder)
         return warehouse
 
     @classmethod

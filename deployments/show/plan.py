@@ -13,7 +13,7 @@ from deployments.cli.bars import duration
 from deployments.show.display import print_table, say, working
 from tasks.engines.protocols import Generation
 from tasks.engines.specs import EngineSpec, cost, has_weights
-from tasks.loop.plan import Plan, PlanLine
+from tasks.loop.plan import Plan, PlanLine, thinking_of
 from tasks.loop.requests import Engine
 from warehouse import Warehouse
 
@@ -101,7 +101,7 @@ class Estimate:
                 by_name = {each.engine: self.engines.get(each.engine)}
                 n *= 1 if each.is_shared else max(1, len(self.candidates))
             for name, engine in by_name.items():
-                yield name, each.role, engine, n, _later_cost(engine, n * each.tokens)
+                yield name, each.role, engine, n, _later_cost(engine, n * (each.tokens + thinking_of(engine)))
 
     def rate(self, line: PlanLine) -> float | None:
         """Return the rate per second of the same request, else of the same engine; None if not measured."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tasks.engines.content import INDEX, WEIGHTS, model_files, parts_of
@@ -107,7 +106,7 @@ def _check_tensors(name: str, file: Path) -> None:
     if size < LENGTH_BYTES + length:
         raise _fault(name, file, "ends within its header, so it was not copied whole: get it again")
     try:
-        header = json.loads(_first(file, LENGTH_BYTES + length)[LENGTH_BYTES:])
+        header = parse_json(_first(file, LENGTH_BYTES + length)[LENGTH_BYTES:].decode())
         ends = [int(tensor["data_offsets"][1]) for key, tensor in header.items() if key != "__metadata__"]
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise _fault(name, file, damaged) from error

@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from tasks.engines.protocols import EngineError
+from tasks.parsing import parse_json
 
 Sign = tuple[int, int, int, int, int]
 
@@ -130,7 +131,7 @@ def model_files(folder: Path) -> list[Path]:
 def parts_of(index: Path) -> list[str]:
     """Return the names of the files that an index of divided weights names; none if it cannot be read."""
     try:
-        names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        names = set(parse_json(index.read_text(encoding="utf-8"))["weight_map"].values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
     return sorted(name for name in names if isinstance(name, str))

@@ -38,7 +38,7 @@ _SIGNS = re.compile(
     r"(?=[%=\\&U\d])(?:"
     r"(?:\b\d{2,3}[\s,;.|:/-]+){7,}\d{2,3}\b"  # codes: 115, 107, 45 …
     r"|%[0-9a-fA-F]{2}|=[0-9A-F]{2}(?![0-9A-Za-z])|=[0-9A-F]{2}(?==)"  # percent, quoted-printable
-    r"|\\{1,4}u\{?[0-9a-fA-F]{1,6}\}?|\\{1,4}x[0-9a-fA-F]{2}|\\{1,4}[0-7]{3}"
+    r"|\\{1,4}[nrt]|\\{1,4}u(?:\{[0-9a-fA-F]{1,6}\}|[0-9a-fA-F]{4})|\\{1,4}x[0-9a-fA-F]{2}|\\{1,4}[0-7]{3}"
     r"|\b0[xX][0-9a-fA-F]{2}\b|U\+[0-9a-fA-F]{4,6}"
     r"|&\#?[0-9A-Za-z]{1,12};)"
 )
@@ -207,6 +207,8 @@ def _sign(match: re.Match[str]) -> str:
             return "".join(chr(int(code)) for code in re.findall(r"\d+", text))
         if text[0] == "&":
             return html.unescape(text)
+        if text[0] == "\\" and text.lstrip("\\") in "nrt":
+            return " "
         if text[0] == "\\" and text.lstrip("\\")[0].isdigit():
             return chr(int(text.lstrip("\\"), 8))
         return chr(int(re.sub(r"^(\\+[ux]\{?|%|=|0[xX]|U\+)", "", text).rstrip("}"), 16))

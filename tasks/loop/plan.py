@@ -100,8 +100,7 @@ class Work:
     @property
     def at_most(self) -> list[Generation]:
         """The most that each unit can use of a budget (``Request.at_most``), with thinking."""
-        spec = self.wanted.engine.spec
-        thinking = thinking_tokens(spec) if spec and spec.is_served else 0
+        thinking = thinking_of(self.wanted.engine)
         own = [most for piece in self.pieces for most in piece.wanted.request.at_most(piece.units)]
         if not thinking:
             return own
@@ -203,6 +202,12 @@ def lay_out(
         left.difference_update((name, unit) for unit in units)
         pieces.setdefault((each.engine.name, each.model, each.request.kind), []).append(Piece(each, units))
     return ordered([_line(own) for own in pieces.values()], later)
+
+
+def thinking_of(engine: Engine | None) -> int:
+    """Return the tokens that an engine may think with, beside those of an answer."""
+    spec = engine.spec if engine else None
+    return thinking_tokens(spec) if spec and spec.is_served else 0
 
 
 def ordered(lines: Sequence[PlanLine], later: Iterable[Later] = ()) -> Plan:

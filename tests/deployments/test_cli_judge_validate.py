@@ -200,7 +200,7 @@ def test_too_few_scored_items_store_no_validation(warehouse: Warehouse, case: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("item,annotator,rating\na1,ana,1\n", r"written.csv, line 1: the header lacks ['dimension']"),
+        ("item,annotator,rating\na1,ana,1\n", "written.csv, line 1: the header lacks the columns dimension"),
         ("item,annotator,dimension,rating\n{a},ana,coverage,1\n{a},ana,coverage,maybe\n",
          "written.csv, line 3, column rating: 'maybe' is neither a number nor one of yes, no"),
         ("item,annotator,dimension,rating\n{a},ana,coverage,5\n", "written.csv, line 2, column rating: "),

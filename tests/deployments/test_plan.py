@@ -62,7 +62,7 @@ def test_plan_line_has_engine_work_time_and_cost(capsys: pytest.CaptureFixture[s
     assert text.startswith("title 3 countries")
     assert "local packed_trie float32 3 of 6 log-probabilities about 12 s none" in text
     # 26 tokens in at $1 and 100 out at $10 per million.
-    assert "priced on m judge openai 1 of 4 completions unknown ≤ 126 tokens, ≤ $0.00" in text
+    assert "priced on m judge openai 1 of 4 completions unknown ≤ 8,318 tokens, ≤ $0.09" in text
 
 
 def test_plan_without_work_has_no_cost(capsys: pytest.CaptureFixture[str]) -> None:

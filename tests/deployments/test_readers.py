@@ -107,9 +107,11 @@ def test_dry_run_reports_missing_models_keys_and_weights(
     with pytest.raises(EngineError, match="names neither model_type nor architectures"):
         doubt(str(tmp_path))
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    assert "there are no weights" in (doubt(str(tmp_path)) or "")
+    with pytest.raises(EngineError, match="there are no weights"):
+        doubt(str(tmp_path))
     (tmp_path / "model.safetensors").touch()
-    assert doubt(str(tmp_path)) is None
+    with pytest.raises(EngineError, match="is empty: get it again"):
+        doubt(str(tmp_path))
 
 
 def test_country_names_in_other_languages_are_known() -> None:

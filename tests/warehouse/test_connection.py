@@ -62,19 +62,18 @@ def test_opening_repairs_a_file_that_another_process_replaced(
 ) -> None:
     looked: list[str] = []
 
-    def look(connection: duckdb.DuckDBPyConnection, root: str) -> bool:
-        looked.append(root)
-        return is_up_to_date(connection, root)
+    def look(connection: duckdb.DuckDBPyConnection) -> bool:
+        looked.append("looked")
+        return is_up_to_date(connection)
 
     monkeypatch.setattr(connection_module, "is_up_to_date", look)
     shutil.copy(blank / warehouse.path.name, warehouse.home / "copy")
     (warehouse.home / "copy").replace(warehouse.path)  # the copy's views read the parts of another folder
     Warehouse.open(warehouse.home)
-    assert looked == [str(warehouse.home)]
-    assert warehouse.query("SELECT value FROM state WHERE name = 'home'").item() == str(warehouse.home)
+    assert looked == ["looked"]
     Warehouse.open(warehouse.home)
     Warehouse.open(warehouse.home)
-    assert looked == [str(warehouse.home)]  # the process remembers its own repair
+    assert looked == ["looked"]  # the process remembers its own repair
 
 
 def test_a_file_replaced_before_a_write_is_repaired_by_the_next_open(
@@ -93,7 +92,7 @@ def test_a_deleted_home_is_refused_and_made_anew_by_the_next_open(warehouse: War
         connection.execute(ADD, ["test", "1"])
     assert count(warehouse) == 1
     shutil.rmtree(warehouse.home)
-    with pytest.raises(WarehouseError, match="`culturemeter ingest` or any run makes one"):
+    with pytest.raises(WarehouseError, match="is gone: the warehouse was moved or deleted"):
         warehouse.query("SELECT 1")
     shutil.copytree(blank, warehouse.home)
     assert count(Warehouse.open(warehouse.home)) == 0

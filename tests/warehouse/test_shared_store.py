@@ -186,13 +186,14 @@ def test_secrets_are_neither_stored_nor_shown(
 
 def test_wrong_keys_and_endpoints_end_in_a_one_line_error(shared: Warehouse) -> None:
     """Runs in a separate process, because a client keeps its first keys."""
-    code = "from warehouse.store import store_at; store_at().put_part('item_logprob', 'p', memoryview(b''))"
+    code = f"""from warehouse.store import store_at
+store_at().put_part('item_logprob', 'p-{"0" * 32}', memoryview(b''))"""
     for name, value, message in (
         ("AWS_SECRET_ACCESS_KEY", "another-secret", "SignatureDoesNotMatch"),
         (
             "CULTUREMETER_PARTS_ENDPOINT",
             "http://127.0.0.1:9",
-            "The task was to write parts/item_logprob/p.parquet",
+            "The task was to write parts/item_logprob/p-00000000000000000000000000000000.parquet",
         ),
         ("AWS_ACCESS_KEY_ID", "", "there are no keys. Set AWS_ACCESS_KEY_ID"),
     ):

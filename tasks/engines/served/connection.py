@@ -73,7 +73,7 @@ def open_client(
         return httpx.AsyncClient(headers=dict(headers), verify=trusted, limits=limits, timeout=None)
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         variable, value = _faulty_proxy()
-        scheme = urlsplit(value).scheme if "://" in value else ""
+        scheme = value.partition("://")[0] if "://" in value else ""
         if isinstance(error, ImportError):
             advice = "culturemeter reaches servers through http:// and https:// proxies: set one, or unset it"
             what = f"is a {scheme or 'SOCKS'} proxy"

@@ -137,7 +137,7 @@ def test_good_drafts_are_queued_and_bad_ones_stored_with_their_faults(
     faults = [[], ["cut_off"], ["norm_changed", "not_a_yes_no_question"], []]
     assert [row["faults"] for row in stored] == faults
     assert [row["status"] for row in stored] == ["rejected_by_checks" if own else "queued" for own in faults]
-    assert "not JSON" in stored[1]["fault_details"][0]
+    assert "no complete JSON object" in stored[1]["fault_details"][0]
     assert (stored[1]["persona"], stored[1]["text_hash"]) == (None, None)
     assert (stored[0]["label"], stored[2]["question"]) == (stored[0]["stance"], "Why is that?")
     assert [row["seed"] for row in queued] == [stored[0]["seed"], stored[3]["seed"]]

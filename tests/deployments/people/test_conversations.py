@@ -34,7 +34,8 @@ def talks(warehouse: Warehouse, judge_is_right: bool = True, **more: str) -> Non
                 grade = quality + (condition == "treatment") * 0.5
                 row |= {
                     "config_hash": "c1", "task": "breakfast", "persona": persona, "persona_name": name,
-                    "country": country, "cuisine": cuisine, "condition": condition, "repetition": 0,
+                    "country": country, "cuisine": cuisine, "description": name, "condition": condition,
+                    "repetition": 0,
                     "transcript": f"Recommender: What do you like?\n\nUser: {condition}, {quality}.",
                     "seed": 0, "ended_by": "recommendation", "n_turns": 2, "n_tokens": 9,
                     "apr": grade if judge_is_right else 10 - grade, "interaction": grade,

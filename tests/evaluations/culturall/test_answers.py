@@ -66,7 +66,7 @@ def test_judge_prompt_has_item_and_gold_and_quotes_the_prediction(make_study: Ma
     assert all("a2" not in m["content"] for m in native.prompt.conversation[:-1])
 
 
-def test_verdict_of_several_judges_ignores_missing_ones(make_study: MakeStudy) -> None:
+def test_verdict_of_several_judges_needs_each(make_study: MakeStudy) -> None:
     study = make_study("j", "k", conditions=["native"])
     answers = {("native", item): completion(text) for item, text in RIGHT.items()}
     about = calls(study, answers)
@@ -87,7 +87,7 @@ def test_verdict_of_several_judges_ignores_missing_ones(make_study: MakeStudy) -
 
     assert judged("CORRECT", "INCORRECT").judged is True
     assert judged("INCORRECT", "INCORRECT").judged is False
-    assert judged(None, "INCORRECT").judged is False
+    assert judged(None, "INCORRECT").judged is None
     assert judged(None, None) == CulturallAnswer("24", None, True, None, UNANSWERED)
     assert "no complete JSON" in str(judged("nonsense", None).unjudged)
 

@@ -79,6 +79,8 @@ def _context(data: RecipeData, about: Mapping[str, Any]) -> dict[str, Any]:
     hardest = data.answers["item"].unique(maintain_order=True).head(HARDEST).to_list()
     by_item = [data.answers.filter(pl.col("item") == item).to_dicts() for item in hardest]
     return {
+        "averaged": False,
+        "rotated": False,
         **about,
         "picture": _picture(data, about["headline"], own),
         "board": ordered.to_dicts(),

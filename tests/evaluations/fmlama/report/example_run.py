@@ -68,7 +68,14 @@ def store(warehouse: Warehouse, model: str) -> None:
     ids = {"run_id": run_id, "model": model, "request_hash": f"predictions of {model}"}
     name = f"part{list(MODELS).index(model)}"
     store_part(warehouse, "prediction", name, pl.DataFrame(predictions()).with_columns(**_constant(ids)))
-    judged = {"judge": "strict", "rubric": "mes 1", "item": "d1", "item_text": "d1", "group_name": "Japan"}
+    judged = {
+        "judge": "strict",
+        "judge_hash": "1" * 16,
+        "rubric": "mes 1",
+        "item": "d1",
+        "item_text": "d1",
+        "group_name": "Japan",
+    }
     verdicts = [
         judged | {"judged": "salt", "verdict": "Correct", "value": 1.0},
         judged | {"judged": "tofu", "verdict": None, "value": None},
