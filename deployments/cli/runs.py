@@ -90,7 +90,7 @@ def runs(
             "Runs",
             is_wide=wide,
             notes={
-                "status": "interrupted: by Ctrl-C, a cancellation or a kill; the same command resumes it",
+                "status": "cancelled: in the UI; interrupted: by Ctrl-C or a kill; run it again to resume",
                 "last_sign": "when it ended or last stored an answer (UTC)",
                 "answers": "answers that the run added; answers stored before are not counted",
             },

@@ -44,7 +44,8 @@ def test_worker_environment_lists_needed_variables_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "engines").mkdir()
-    for name, lines in (("ours", 'kind = "openai"\nmodel = "m"\napi_key_env = "OUR_LOGIN_TOKEN"'), ("broken", "?")):
+    ours = 'kind = "openai"\nmodel = "m"\napi_key_env = "OUR_LOGIN_TOKEN"'
+    for name, lines in (("ours", ours), ("broken", "?")):
         (tmp_path / "engines" / f"{name}.toml").write_text(lines)
     for name in list(os.environ):
         monkeypatch.delenv(name)

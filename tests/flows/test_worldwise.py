@@ -44,7 +44,9 @@ KEY = "sk-never-to-be-seen-5d1f"
 
 
 NAMES = ("knower", "neutral", "moody")
-PRICED = 'api_key_env = "TEST_API_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_million_output_tokens = 1e6\n'
+PRICED = (
+    'api_key_env = "TEST_API_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_million_output_tokens = 1e6\n'
+)
 
 
 @pytest.fixture(autouse=True)
