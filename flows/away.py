@@ -1,8 +1,8 @@
-"""How a flow run ends from outside: its store is unreachable, or a user cancels it.
+"""Ends a flow run as crashed if its store is unreachable, and says whether a user has cancelled it.
 
-It ends as crashed if its store is unreachable, so that the pool's automations run it again. Prefect calls a
-run crashed if something other than an ``Exception`` ended it. Only runs of a deployment are ended in this
-way; all other runs raise ``StoreAway`` itself.
+The pool's automations run a crashed run again. Prefect calls a run crashed if something other than an
+``Exception`` ended it. Only runs of a deployment are ended in this way; all other runs raise ``StoreAway``
+itself.
 """
 
 from __future__ import annotations

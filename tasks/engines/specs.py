@@ -109,7 +109,7 @@ class EngineSpec(BaseModel):
         min_length=1,
         description="servers: name in the engine hash in place of base_url, so that the address may change",
     )
-    api_key_env: str | None = Field(
+    api_key_env: keys.Variable | None = Field(
         default=None,
         description="servers: the variable that holds the key, named …_API_KEY or …_TOKEN; default: "
         "OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY",
@@ -185,11 +185,6 @@ class EngineSpec(BaseModel):
         if base_url is not None:
             server(base_url)
         return base_url
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _is_a_key(cls, variable: str | None) -> str | None:
-        return None if variable is None else keys.checked_variable(variable)
 
     @property
     def is_served(self) -> bool:
@@ -316,8 +311,7 @@ def is_allowed(permission: Trust) -> bool:
 
 def may_send_key(spec: EngineSpec) -> bool:
     """Return whether the key of a served model may go to its server, by ``keys`` and the user."""
-    base_url = spec.base_url or SERVERS[spec.kind].url
-    return spec.key_pair in _allowed() or not keys.needs_permission(spec.key_variable, base_url)
+    return spec.key_pair in _allowed() or not keys.needs_permission(spec.key_pair)
 
 
 def _allowed() -> list[str]:

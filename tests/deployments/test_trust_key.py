@@ -10,7 +10,20 @@ from tasks.engines import specs
 from tasks.engines.served.keys import FILE
 from tests.deployments.commands import call, one_line, refused
 
-LINE = "run cure --profile smoke --benchmarks normad --items-per-benchmark 2 -m far --judges fake-a".split()
+LINE = (
+    "run",
+    "cure",
+    "--profile",
+    "smoke",
+    "--benchmarks",
+    "normad",
+    "--items-per-benchmark",
+    "2",
+    "-m",
+    "far",
+    "--judges",
+    "fake-a",
+)
 PAIR = "FAR_API_KEY@llm.example.org"
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
 
 from tasks.engines.served.by_name import PROVIDERS, SERVER_KEY
 from tasks.engines.served.providers import SERVERS, server
@@ -33,6 +36,9 @@ def checked_variable(name: str) -> str:
     )
 
 
+Variable = Annotated[str, AfterValidator(checked_variable)]
+
+
 def pair_of(variable: str, base_url: str) -> str:
     """Return variable and host, with the port unless it is the usual one, and ``http://`` if unencrypted."""
     clear = "http://" if urlsplit(base_url).scheme == "http" else ""
@@ -46,10 +52,10 @@ _OWN = {pair_of(each.key, each.url) for each in SERVERS.values()} | {
 }
 
 
-def needs_permission(variable: str, base_url: str) -> bool:
-    """Return whether the pair is not a provider's own, and the server not on this machine."""
-    is_here = urlsplit(base_url).hostname in LOCAL_HOSTS
-    return not is_here and pair_of(variable, base_url) not in _OWN
+def needs_permission(pair: str) -> bool:
+    """Return whether a pair is not a provider's own, and the server not on this machine."""
+    host = urlsplit(f"//{pair.partition('@')[2].removeprefix('http://')}").hostname
+    return host not in LOCAL_HOSTS and pair not in _OWN
 
 
 def checked_pair(text: str) -> str:
