@@ -14,9 +14,10 @@ from functools import cache
 from typing import Any
 
 from prefect import Flow
+from prefect.exceptions import TerminationSignal
 
 from flows import records, runs
-from flows.away import crashed_if_away
+from flows.away import crashed_if_away, is_cancelled
 from flows.cohort import cohort_of
 from flows.keys import check_keys
 from flows.losses import losses
@@ -64,8 +65,12 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
                 steps.step("score metrics", lambda: _score(session))
             steps.show_leaderboard(evaluation.name, session.config)
             session.raise_failures()
-        except Exception:  # after Ctrl-C, a cancellation or a kill, a run is interrupted, not failed
-            records.fail(session)
+        except Exception:  # after Ctrl-C or a kill, a run is interrupted, not failed
+            records.end(session, "failed")
+            raise
+        except TerminationSignal:
+            if is_cancelled():
+                records.end(session, "cancelled")
             raise
     return session.config
 

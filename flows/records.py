@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 from importlib.metadata import version
+from typing import Literal
 
 import polars as pl
 
@@ -115,14 +116,14 @@ def save(session: RunSession, tables: Tables, selection: Selection) -> None:
             freeze_cohort(connection, session.config, cohort, list(selection.rows.values()))
 
 
-def fail(session: RunSession) -> None:
-    """Mark the session's runs that have begun and are not finished as failed."""
+def end(session: RunSession, status: Literal["failed", "cancelled"]) -> None:
+    """Mark the session's runs that have begun and are not finished as failed or cancelled."""
     with suppress(WarehouseError, OSError):  # the error that ended the session is the one to tell
         begun = set(Warehouse.current().query(_BEGUN, [list(session.ids.values())])["run_id"])
         if begun:
             with Warehouse.open().write() as connection:
                 for run in begun:
-                    finish_run(connection, run, "failed")
+                    finish_run(connection, run, status)
 
 
 def _run_row(session: RunSession, run: str, model: str, engine: Engine | None = None) -> Run:

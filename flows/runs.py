@@ -103,8 +103,8 @@ def is_finished(run: str) -> bool:
 def status_of(warehouse: Warehouse, runs: Mapping[str, str]) -> dict[str, str]:
     """Return each run's status. Args: runs: id -> status in the warehouse.
 
-    A run that says running, and that no process works on, is interrupted: by Ctrl-C, a cancellation, a kill
-    or a machine that went down.
+    A run that says running, and that no process works on, is interrupted: by Ctrl-C, a kill or a machine
+    that went down.
     """
     alive = set(at_work(warehouse.store)) if "running" in runs.values() else set()
     return {

@@ -68,6 +68,27 @@ def checked_name(name: str, what: str) -> str:
             a hidden character or a mark of direction, is written with compatibility signs such as full-width
             ones, shows nothing, or is too long.
     """
+    _check_shown(name, what)
+    if (plain := unicodedata.normalize("NFKC", name)) != unicodedata.normalize("NFC", name):
+        raise ValueError(f"{what} {_quoted(name)}: it has signs that look like others: write {plain!r}")
+    return plain
+
+
+def checked_title(title: str, what: str) -> str:
+    """Return a line that people read, composed; it may have what a language needs: full-width signs, joiners.
+
+    Raises:
+        ValueError: like ``checked_name``, but for compatibility signs and joiners between letters.
+    """
+    _check_shown(_JOINERS.sub("", title), what)
+    return unicodedata.normalize("NFC", title)
+
+
+_JOINERS = re.compile("(?<=[^\\W\\d_])[\u200c\u200d](?=[^\\W\\d_])|(?<=\u094d)[\u200c\u200d]")
+"""Joiners where Persian, Hindi and other languages have them: between letters, and after a virama."""
+
+
+def _check_shown(name: str, what: str) -> None:
     if len(name) > LONGEST_NAME:
         raise ValueError(f"{what} {_quoted(name)}: it has {len(name):,} characters: {LONGEST_NAME} at most")
     odd = next((c for c in name if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")), None)
@@ -76,13 +97,10 @@ def checked_name(name: str, what: str) -> str:
         raise ValueError(f"{what} {_quoted(name)}: it holds the character U+{ord(odd):04X}: leave that out")
     if _skeleton(name).startswith(NULL):
         raise ValueError(f"{what} {_quoted(name)}: names that begin with {NULL} are those of null models")
-    if (plain := unicodedata.normalize("NFKC", name)) != unicodedata.normalize("NFC", name):
-        raise ValueError(f"{what} {_quoted(name)}: it has signs that look like others: write {plain!r}")
     if name != name.strip():
         raise ValueError(f"{what} {_quoted(name)}: it begins or ends with a space: leave that out")
     if name and not any(unicodedata.category(c)[0] in "LNPS" for c in name):
         raise ValueError(f"{what} {_quoted(name)}: it shows nothing: name it with letters")
-    return plain
 
 
 def _skeleton(name: str) -> str:

@@ -1,8 +1,8 @@
 """Removal of a run: what goes with it, obstacles to it, and the deletion.
 
 A run's numbers and detail tables go with it. Its answers stay by default, because later runs use them;
-answers that another run names always stay. A run cannot be removed while a process works on it, or while its
-cohort has other runs.
+answers that another run names always stay. A run cannot be removed while a process works on it. Runs whose
+numbers are computed over its cohort go with it or keep it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,22 @@ ANSWERS = ("candidate_score", "embedding", "item_logprob", "option_score", "resp
 
 _FIND = "SELECT run_id, evaluation, model, status FROM run WHERE starts_with(run_id, ?)"
 _OTHERS = """
-SELECT count(DISTINCT run_id) FROM cohort
-WHERE run_id <> $run AND run_id IN (SELECT run_id FROM run)
-    AND (config_hash, cohort) IN (SELECT (config_hash, cohort) FROM cohort WHERE run_id = $run)
+SELECT DISTINCT r.run_id, is_null FROM run AS r
+JOIN (FROM cohort WHERE run_id = $run) AS own USING (config_hash)
+WHERE r.run_id <> $run AND (
+    r.run_id IN (FROM cohort AS c SELECT run_id WHERE (c.config_hash, c.cohort) = (r.config_hash, own.cohort))
+    OR (r.status = 'finished' AND coalesce(r.params ->> 'cohort', 'first') = own.cohort)
+) ORDER BY ALL
 """
+"""Query for the runs whose numbers are computed over the cohort of a run: those in it, and later ones that
+are compared with it."""
 _UNITS = """
 SELECT kind, request_hash, unit, part, n_rows FROM part_unit AS u
-WHERE (run_id = $run AND kind NOT IN (SELECT unnest($answers::VARCHAR[])) AND kind <> 'metric_row')
+WHERE (run_id IN (SELECT unnest($runs::VARCHAR[]))
+        AND kind NOT IN (SELECT unnest($answers::VARCHAR[])) AND kind <> 'metric_row')
     OR ($all AND kind IN (SELECT unnest($answers::VARCHAR[])) AND request_hash IN (
-        SELECT request_hash FROM run_request GROUP BY request_hash HAVING bool_and(run_id = $run)
+        SELECT request_hash FROM run_request GROUP BY request_hash
+        HAVING bool_and(run_id IN (SELECT unnest($runs::VARCHAR[])))
     ))
 """
 _UNREGISTER = """
@@ -42,10 +49,13 @@ _SUPERSEDE = """
 INSERT OR REPLACE INTO superseded_part SELECT DISTINCT kind, part, $at FROM incoming
 WHERE (kind, part) NOT IN (SELECT (kind, part) FROM part_unit_base)
 """
-_NUMBERS = "SELECT kind, part FROM part_unit_base WHERE kind = 'metric_row' AND request_hash = ?"
+_NUMBERS = """
+SELECT kind, part FROM part_unit_base WHERE kind = 'metric_row' AND request_hash IN (SELECT unnest(?))
+"""
 _METRICS = """
-SELECT (SELECT count(*) FROM metric_value_base WHERE run_id = $run) + (
-    SELECT coalesce(sum(n_rows), 0)::BIGINT FROM part_unit WHERE kind = 'metric_row' AND request_hash = $run
+SELECT (SELECT count(*) FROM metric_value_base WHERE run_id IN (SELECT unnest($runs))) + (
+    SELECT coalesce(sum(n_rows), 0)::BIGINT FROM part_unit
+    WHERE kind = 'metric_row' AND request_hash IN (SELECT unnest($runs))
 )
 """
 
@@ -56,8 +66,9 @@ class Removal:
 
     Attributes:
         run_id, evaluation, model, status: the run.
-        n_metrics: number of its rows in metric_value.
-        units: kind, request_hash, unit, part, n_rows of its other rows, which are in Parquet parts.
+        others: the runs that go too, because their numbers are computed over its cohort.
+        n_metrics: number of their rows in metric_value.
+        units: kind, request_hash, unit, part, n_rows of their other rows, which are in Parquet parts.
         obstacle: why the run cannot be removed; "" if it can.
     """
 
@@ -65,6 +76,7 @@ class Removal:
     evaluation: str
     model: str
     status: str
+    others: tuple[str, ...]
     n_metrics: int
     units: pl.DataFrame
     obstacle: str
@@ -85,52 +97,91 @@ def find_run(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, str,
     return runs[0]
 
 
-def removable(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
+def removable(
+    warehouse: Warehouse,
+    run: str,
+    answers: bool = False,
+    *,
+    compares: bool = True,
+    with_cohort: bool = False,
+) -> Removal:
     """Return what would go with a run, without changing anything.
 
     Args:
         run: its run_id, or the beginning of it.
         answers: whether answers that no other run names go too.
+        compares: whether the evaluation's numbers are computed over a cohort (``Evaluation.compares``).
+        with_cohort: whether runs go too whose numbers are computed over the cohort that the run is in.
 
     Raises:
         WarehouseError: no run_id, or several, begin with `run`.
     """
     with warehouse.read() as connection:
-        return _removal(connection, run, answers, at_work(warehouse.store))
+        of_cohort = _of_cohort(connection, run, compares)
+        return _removal(connection, run, answers, of_cohort, with_cohort, at_work(warehouse.store))
 
 
-def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
+def remove(
+    warehouse: Warehouse,
+    run: str,
+    answers: bool = False,
+    *,
+    compares: bool = True,
+    with_cohort: bool = False,
+) -> Removal:
     """Delete a run in one transaction, and return what went. The next ``prune`` deletes its files.
 
     Raises:
         WarehouseError: like ``removable``; or the run has an obstacle.
     """
     with warehouse.write() as connection:
-        removal = _removal(connection, run, answers, at_work(warehouse.store))
+        of_cohort = _of_cohort(connection, run, compares)
+        removal = _removal(connection, run, answers, of_cohort, with_cohort, at_work(warehouse.store))
         if removal.obstacle:
             raise WarehouseError(f"run {removal.run_id} cannot be removed: {removal.obstacle}.")
-        numbers = connection.execute(_NUMBERS, [removal.run_id]).pl()
-        forget_metrics(connection, removal.run_id)
+        going = [removal.run_id, *removal.others]
+        numbers = connection.execute(_NUMBERS, [going]).pl()
+        for each in going:
+            forget_metrics(connection, each)
         if removal.units.height:
             execute_with(connection, removal.units, _UNREGISTER)
         parts = pl.concat([numbers, removal.units.select("kind", "part")])
         execute_with(connection, parts, _SUPERSEDE, {"at": now()})
         for table in ("run_request", "cohort", "run"):
-            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [removal.run_id])
+            connection.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT unnest(?))", [going])
     return removal
 
 
-def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool, working: list[str]) -> Removal:
+def _of_cohort(connection: duckdb.DuckDBPyConnection, run: str, compares: bool) -> dict[str, bool]:
+    """Return the other runs whose numbers are computed over a run's cohort -> whether of a null model."""
+    if not compares:
+        return {}
+    return dict(connection.execute(_OTHERS, {"run": find_run(connection, run)[0]}).fetchall())
+
+
+def _removal(
+    connection: duckdb.DuckDBPyConnection,
+    run: str,
+    answers: bool,
+    of_cohort: dict[str, bool],
+    with_cohort: bool,
+    working: list[str],
+) -> Removal:
     run_id, evaluation, model, status = find_run(connection, run)
-    values = {"run": run_id, "answers": list(ANSWERS), "all": answers}
-    units = connection.execute(_UNITS, values).pl()
-    n_metrics = _count(connection, _METRICS, run=run_id)
+    n_models = sum(not is_null for is_null in of_cohort.values())
+    # Null models are not run by name: the next run of the configuration computes them again.
+    others = tuple(of_cohort) if with_cohort or not n_models else ()
+    runs = [run_id, *others]
+    units = connection.execute(_UNITS, {"runs": runs, "answers": list(ANSWERS), "all": answers}).pl()
+    n_metrics = _count(connection, _METRICS, runs=runs)
     obstacle = ""
-    if run_id in working:
-        obstacle = "a process is working on it"
-    elif n_others := _count(connection, _OTHERS, run=run_id):
-        obstacle = f"its cohort has {n_others} other runs, whose numbers are computed over it"
-    return Removal(run_id, evaluation, model, status, n_metrics, units, obstacle)
+    if busy := set(working).intersection(runs):
+        obstacle = "a process is working on " + ("it" if run_id in busy else min(busy))
+    elif n_models and not with_cohort:
+        obstacle = (
+            f"{n_models} other runs have numbers computed over its cohort: --with-cohort removes them too"
+        )
+    return Removal(run_id, evaluation, model, status, others, n_metrics, units, obstacle)
 
 
 def _count(connection: duckdb.DuckDBPyConnection, sql: str, **values: Any) -> int:

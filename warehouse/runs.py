@@ -107,7 +107,9 @@ def save_run_requests(connection: duckdb.DuckDBPyConnection, run_id: str, reques
 
 
 def finish_run(
-    connection: duckdb.DuckDBPyConnection, run_id: str, status: Literal["finished", "failed"] = "finished"
+    connection: duckdb.DuckDBPyConnection,
+    run_id: str,
+    status: Literal["finished", "failed", "cancelled"] = "finished",
 ) -> None:
     """Mark the run as ended now, or right after the run that ended last if the clock is behind that.
 

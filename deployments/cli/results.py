@@ -461,6 +461,7 @@ def read_ranking(file: Path) -> pl.DataFrame:
     Raises:
         BenchmarkError: not readable, wrong columns, or a row without a place or score; says which.
     """
+    from tasks.identity import checked_name
     from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_rows, validate
 
     class Ranked(PublishedRow):
@@ -478,7 +479,17 @@ def read_ranking(file: Path) -> pl.DataFrame:
         raise BenchmarkError(
             f"{file}: {bad} of {len(rows)} rows lack a model or both place and score: fill them in"
         )
-    frame = pl.DataFrame([row.model_dump() for row in ranked])
+    try:
+        names = [
+            {
+                "model": checked_name(row.model, "the name of a model"),
+                "benchmark": checked_name(row.benchmark, "the name of a benchmark"),
+            }
+            for row in ranked
+        ]
+    except ValueError as error:
+        raise BenchmarkError(f"{file}: {error}") from error
+    frame = pl.DataFrame([row.model_dump() | own for row, own in zip(ranked, names, strict=True)])
     if frame.select("benchmark", "model").is_duplicated().any():
         raise BenchmarkError(f"{file}: a model occurs twice in a benchmark: remove one of its rows")
     by_score = pl.col("score").rank("min", descending=True).over("benchmark")

@@ -16,6 +16,7 @@ import typer
 from deployments.cli import options
 from deployments.cli.bars import bars
 from deployments.cli.common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
+from deployments.cli.keys import confirm, trust
 from deployments.cli.suggest import Suggesting
 from deployments.evaluations import (
     DEFAULT_PROFILE,
@@ -65,6 +66,8 @@ _AGAIN = "generate everything anew, on an occasion named after the time; earlier
 _PROBE = """measure for up to five seconds how fast a model scores here, if that was never measured
 (default: yes before a run, no on a dry run)"""
 _CODE = "allow engine specs to run Python code of the model's repository: read the code first"
+_KEY = """let a spec send the key in this variable to this host, as in MY_API_KEY@llm.example.org;
+remembered in the home"""
 _REPLICAS = "copies of each model to run at once, one per GPU or sharing this machine's cores"
 _SHARE = """share of a GPU's memory for each vLLM engine; default: all, or what both need if a model and
 a simulator take turns"""
@@ -88,6 +91,9 @@ class Switches:
         False
     )
     trust_pickle: Annotated[bool, _option("--trust-pickle", text=_PICKLE, panel=options.ENGINES)] = False
+    trust_key: Annotated[
+        list[str] | None, _option("--trust-key", metavar="VARIABLE@HOST", text=_KEY, panel=options.ENGINES)
+    ] = None
     replicas: Annotated[
         int | None, _option("--replicas", metavar="N", min=1, text=_REPLICAS, panel=options.ENGINES)
     ] = None
@@ -249,6 +255,7 @@ def _opened(switches: Switches) -> Warehouse:
         warnings.simplefilter("ignore", FutureWarning)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
     allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
+    trust(warehouse.home, switches.trust_key or ())
     use(switches.replicas, switches.ray)
     room.use(switches.gpu_share)
     return warehouse
@@ -277,7 +284,9 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, 
         for spec in filter(None, specs.values()):
             if open_question := doubt(spec):
                 say(open_question, "note:", "yellow")
-    for engine in (*session.candidates.values(), *session.engines.values()):
+    every = (*session.candidates.values(), *session.engines.values())
+    confirm(Warehouse.open().home, (engine.spec for engine in every), switches.dry_run)
+    for engine in every:
         if engine.spec and engine.spec.is_served and (tokens := thinking_tokens(engine.spec)):
             say(
                 f"{engine.name}: up to {tokens:,} tokens per answer for thinking, beside those of the answer "

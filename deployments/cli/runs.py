@@ -90,7 +90,7 @@ def runs(
             "Runs",
             is_wide=wide,
             notes={
-                "status": "interrupted: by Ctrl-C, a cancellation or a kill; the same command resumes it",
+                "status": "cancelled: in the UI; interrupted: by Ctrl-C or a kill; run it again to resume",
                 "last_sign": "when it ended or last stored an answer (UTC)",
                 "answers": "answers that the run added; answers stored before are not counted",
             },
@@ -127,16 +127,26 @@ def rm(
     answers: Annotated[
         bool, typer.Option("--answers", help="also delete answers that no other run uses")
     ] = False,
+    with_cohort: Annotated[
+        bool,
+        typer.Option("--with-cohort", help="also remove runs whose numbers are computed over its cohort"),
+    ] = False,
     delete: Annotated[bool, typer.Option("--delete", help="delete what is listed")] = False,
 ) -> None:
     """Show what would be deleted with a run; `--delete` deletes it. What other runs need is kept."""
-    from warehouse.removal import removable
-    from warehouse.removal import remove as delete_it
+    from deployments.evaluations import evaluation, sound
+    from warehouse.removal import find_run, removable, remove
 
     with errors():
         warehouse = Warehouse.existing()
-        going = delete_it(warehouse, run, answers) if delete else removable(warehouse, run, answers)
+        with warehouse.read() as connection:
+            name = find_run(connection, run)[1]
+        compares = name not in sound() or evaluation(name).compares  # of a pack that is gone: nobody knows
+        act = remove if delete else removable
+        going = act(warehouse, run, answers, compares=compares, with_cohort=with_cohort)
         say(f"run {going.run_id}: {going.evaluation}, {going.model}, {going.status}", style="")
+        if going.others:
+            say(f"and {len(going.others)} runs of its cohort: {', '.join(going.others)}", style="")
         kinds = going.units.group_by("kind").agg(n=pl.len()).sort("kind")
         parts = [f"{n:,} units of {kind}" for kind, n in kinds.rows()]
         what = ", ".join([f"{going.n_metrics:,} numbers", *parts])

@@ -92,6 +92,13 @@ class Estimate:
         rows = Warehouse.open().query(SPEED).rows()
         return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
 
+    def served(self) -> list[EngineSpec]:
+        """Return the specs of the servers that the work left may reach."""
+        engines = [line.engine for line in self.plan.lines if line.left]
+        if self.plan.left and self.plan.later:
+            engines += [*self.candidates.values(), *self.engines.values()]
+        return [engine.spec for engine in engines if engine.spec and engine.spec.is_served]
+
     def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost]]:
         """Yield the work that later rounds may add: name, role, engine, number of completions, and cost."""
         for each in self.plan.later if self.plan.left else ():
@@ -140,6 +147,8 @@ def show(title: str, estimate: Estimate) -> None:
     for name, role, engine, n, most in estimate.later():
         rows.append((name, _engine(role, engine), f"later ≤ {n:,} completions", "", _price(most)))
     print_table(COLUMNS, rows, title, stderr=True)
+    if served := sorted({f"{spec.key_pair} ({spec.name})" for spec in estimate.served()}):
+        say(f"keys sent, if they are set: {', '.join(served)}", style="")
     if plan.left and sum(plan.loads.values()) > 1:
         times = ", ".join(f"{name} {n}" for name, n in plan.loads.items())
         say(f"loads of engines here, at most {sum(plan.loads.values())}: {times}", style="")

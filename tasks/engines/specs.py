@@ -20,6 +20,7 @@ from tasks.engines import options as engine_options
 from tasks.engines.extras import check as check_installed
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.served import keys
 from tasks.engines.served.by_name import fields_of
 from tasks.engines.served.providers import SERVERS, server, thinking_tokens, unsent
 from tasks.identity import checked_name
@@ -108,10 +109,10 @@ class EngineSpec(BaseModel):
         min_length=1,
         description="servers: name in the engine hash in place of base_url, so that the address may change",
     )
-    api_key_env: str | None = Field(
+    api_key_env: keys.Variable | None = Field(
         default=None,
-        description="servers: the variable that holds the key; default: OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-        "GEMINI_API_KEY",
+        description="servers: the variable that holds the key, named …_API_KEY or …_TOKEN; default: "
+        "OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY",
     )
     batch_tokens: int = Field(
         default=4096, ge=64, description="token positions per forward pass (bounds memory)"
@@ -194,6 +195,11 @@ class EngineSpec(BaseModel):
     def key_variable(self) -> str:
         """The environment variable that holds the key of a served model."""
         return self.api_key_env or SERVERS[self.kind].key
+
+    @property
+    def key_pair(self) -> str:
+        """The key's variable and the host that gets it (``keys.pair_of``)."""
+        return keys.pair_of(self.key_variable, self.base_url or SERVERS[self.kind].url)
 
     def read_options(self, kind: type[Options]) -> Options:
         """Return the options in the engine's class; raises ``EngineError`` with unknown or wrong ones."""
@@ -292,15 +298,20 @@ def model_hash(spec: EngineSpec) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def allow(remote_code: bool = False, pickle: bool = False) -> None:
+def allow(remote_code: bool = False, pickle: bool = False, key_pairs: Sequence[str] = ()) -> None:
     """Allow more than before, in this process and those that it starts."""
     more = [name for name, is_allowed in (("remote-code", remote_code), ("pickle", pickle)) if is_allowed]
-    os.environ[TRUST] = ",".join(dict.fromkeys([*_allowed(), *more]))
+    os.environ[TRUST] = ",".join(dict.fromkeys([*_allowed(), *more, *key_pairs]))
 
 
 def is_allowed(permission: Trust) -> bool:
     """Return whether the user permits models' own Python code, or pickled weights, which can run any code."""
     return permission in _allowed()
+
+
+def may_send_key(spec: EngineSpec) -> bool:
+    """Return whether the key of a served model may go to its server, by ``keys`` and the user."""
+    return spec.key_pair in _allowed() or not keys.needs_permission(spec.key_pair)
 
 
 def _allowed() -> list[str]:
@@ -409,6 +420,8 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
     """
     spec = find_spec(name, user_folder)
     record = hashes_in(user_folder.parent / "models") if user_folder else None
+    if user_folder and spec.is_served and (pairs := keys.remembered(user_folder.parent)):
+        allow(key_pairs=pairs)
     return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}), record)
 
 

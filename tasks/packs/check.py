@@ -19,7 +19,7 @@ from tasks.packs.shape import (
     PackFile,
     PackRow,
     Shape,
-    Text,
+    Title,
 )
 
 ABOUT = "pack.toml"
@@ -30,7 +30,7 @@ PROFILES = "profiles.toml"
 class PackAbout(PackRow):
     """Fields of ``pack.toml``, which describe the pack and change no number."""
 
-    title: Text = Field(description="one line that describes the pack")
+    title: Title = Field(description="one line that describes the pack")
     version: str = Field("", description="version, in your own numbering")
     author: str = Field("", description="author of the pack")
     licence: str = Field("", description="licence, such as CC-BY-4.0")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, 
 
 from tasks.data import ENDINGS, TableError, hub, table
 from tasks.data.errors import reading
+from tasks.data.folders import files_in
 from tasks.data.reading import objects
 
 Row = Mapping[str, Any]
@@ -53,7 +54,7 @@ def read_rows(source: str | Path) -> list[dict[str, Any]]:
             rows.
     """
     if hub.is_named(str(source)):
-        paths = sorted(p for p in hub.folder(str(source)).rglob("*") if p.suffix.casefold() in ENDINGS)
+        paths = files_in(hub.folder(str(source)), ENDINGS)
     elif Path(source).suffix.casefold() in ENDINGS:
         paths = [Path(source)]
     else:

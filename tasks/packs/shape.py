@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, NamedTuple
 
 from jinja2 import TemplateError
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,7 +22,7 @@ from pydantic import (
     model_serializer,
 )
 
-from tasks.identity import digest
+from tasks.identity import checked_name, checked_title, digest
 from tasks.packs.prompts import fields_of
 
 Rows = Sequence[Mapping[str, Any]]
@@ -31,6 +32,8 @@ ByName = Mapping[str, Rows]
 LONGEST = 20_000
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
+ModelName = Annotated[Text, AfterValidator(partial(checked_name, what="the name of a model"))]
+Title = Annotated[Text, AfterValidator(partial(checked_title, what="the title"))]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 Several = Annotated[
     tuple[Text, ...],

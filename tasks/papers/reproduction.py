@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.data.folders import checked_link, home_of
 from tasks.metrics.types import FloatArray
 
 Rows = Sequence[Mapping[str, Any]]
@@ -223,7 +224,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     """Yield the files in a folder and its subfolders, without hidden folders, caches of tools, and folders
     that cannot be read.
     """
-    folders = [folder]
+    folders, home = [folder], home_of(folder)
     while folders:
         with suppress(OSError):  # no permission
             for path in folders.pop().iterdir():
@@ -233,7 +234,7 @@ def _walk(folder: Path) -> Iterator[Path]:
                     if not path.is_symlink():  # a link to its own folder would never end
                         folders.append(path)
                 elif path.is_file():
-                    yield path
+                    yield checked_link(path, home)
 
 
 def variants(options: O) -> list[tuple[dict[str, Any], O]]:

@@ -11,10 +11,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -27,7 +29,7 @@ from pydantic import (
 from tasks import parsing
 from tasks.data import TableError
 from tasks.data import rows as table
-from tasks.identity import digest
+from tasks.identity import checked_title, digest
 from tasks.parsing import complaints, parse_json, parse_toml
 
 Kind = Literal["ranking", "likert", "choice", "marks", "text", "edit", "confidence", "comment", "chat"]
@@ -52,6 +54,11 @@ def _by_language(texts: Any) -> Any:
 
 Texts = Annotated[dict[str, str], BeforeValidator(_by_language)]
 """Maps language to text; a single text is English."""
+Title = Annotated[
+    dict[str, Annotated[str, AfterValidator(partial(checked_title, what="the title"))]],
+    BeforeValidator(_by_language),
+]
+"""Texts of one line, which name what people see."""
 Value: TypeAlias = str | dict[str, str]
 """A stored answer: a text, digits or an option; for a ranking entry -> rank, for marks entry -> option."""
 
@@ -160,7 +167,7 @@ class FormPage(_Strict):
     """
 
     name: Name
-    title: Texts
+    title: Title
     text: Texts = {}
     role: Role = "annotator"
     per: Literal["item", "person"] = "item"
@@ -197,7 +204,7 @@ class PeopleStudy(_Strict):
 
     name: Name
     kind: Name
-    title: Texts
+    title: Title
     consent: Texts
     guidelines: Texts = {}
     languages: tuple[str, ...] = Field(("en",), min_length=1)

@@ -14,6 +14,7 @@ from warehouse import (
     Run,
     Warehouse,
     finish_run,
+    freeze_cohort,
     register_parts,
     save_metrics,
     save_run,
@@ -102,3 +103,17 @@ def test_status_tells_who_is_at_work(home: Path) -> None:
     with Warehouse.open(home).write() as connection:
         finish_run(connection, "abc9", "failed")
     assert of_run()[0] == "failed"
+
+
+def test_a_run_of_an_evaluation_that_compares_goes_with_its_cohort(home: Path) -> None:
+    with Warehouse.open(home).write() as connection:
+        for name, evaluation in (("fa", "fmlama"), ("fb", "fmlama"), ("sa", "spectral"), ("sb", "spectral")):
+            one = Run(name, evaluation, name, False, "smoke", evaluation, "e", {}, {}, {}, "b", "v")
+            save_run(connection, one)
+            finish_run(connection, name)
+        for evaluation, runs in (("fmlama", ["fa", "fb"]), ("spectral", ["sa", "sb"])):
+            freeze_cohort(connection, evaluation, "first", runs)
+    assert "deleted" in call("runs", "rm", "fa", "--delete").stderr, "no number of fmlama compares models"
+    assert "1 other runs have numbers computed over its cohort" in refused("runs", "rm", "sa", "--delete")
+    assert "and 1 runs of its cohort: sb" in call("runs", "rm", "sa", "--with-cohort", "--delete").stderr
+    assert {row["run"] for row in table("runs")} == {"abc1", "fb"}

@@ -44,14 +44,15 @@ def test_worker_environment_lists_needed_variables_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "engines").mkdir()
-    for name, lines in (("ours", 'kind = "openai"\nmodel = "m"\napi_key_env = "OUR_LOGIN"'), ("broken", "?")):
+    ours = 'kind = "openai"\nmodel = "m"\napi_key_env = "OUR_LOGIN_TOKEN"'
+    for name, lines in (("ours", ours), ("broken", "?")):
         (tmp_path / "engines" / f"{name}.toml").write_text(lines)
     for name in list(os.environ):
         monkeypatch.delenv(name)
     theirs = {
         "AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CULTUREMETER_PARTS",
         "CULTUREMETER_PARTS_ENDPOINT", "CULTUREMETER_REPLICAS", "CULTUREMETER_WAREHOUSE", "HF_TOKEN",
-        "OPENAI_API_KEY", "OUR_LOGIN", "PGPASSWORD", "PREFECT_API_AUTH_STRING", "RAY_AUTH_TOKEN",
+        "OPENAI_API_KEY", "OUR_LOGIN_TOKEN", "PGPASSWORD", "PREFECT_API_AUTH_STRING", "RAY_AUTH_TOKEN",
     }  # fmt: skip
     for name in (*theirs, "CULTUREMETER_HOME", "CULTUREMETER_REPORTS", "HF_HOME", "PATH", "PREFECT_API_URL"):
         monkeypatch.setenv(name, "x")

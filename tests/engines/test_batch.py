@@ -32,7 +32,7 @@ ANSWERS = [f"re: question {n}" for n in range(5)]
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     monkeypatch.setattr(openai_batch, "FIRST_POLL_S", 0.01)
     monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setenv("TEST_KEY", KEY)
+    monkeypatch.setenv("TEST_API_KEY", KEY)
     server = BatchServer()
     yield server
     server.close()
@@ -40,7 +40,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
 
 def batched(server: BatchServer, **options: Any) -> EngineSpec:
     options = {"batch": 100, "max_retries": 0, "timeout": 20} | options
-    return spec(server.url, api_key_env="TEST_KEY", options=options)
+    return spec(server.url, api_key_env="TEST_API_KEY", options=options)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_killed_run_resumes_and_sends_nothing_twice(
     server.held = [held] if held else []
     with subprocess.Popen(
         [sys.executable, "-c", CLIENT, batched(server).model_dump_json(), str(tmp_path / "jobs")],
-        env=environment(tmp_path, None) | {"TEST_KEY": KEY},
+        env=environment(tmp_path, None) | {"TEST_API_KEY": KEY},
         cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as client:  # fmt: skip
         assert client.stdout is not None

@@ -33,7 +33,7 @@ class _Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Server]:
-    monkeypatch.setenv("OWN_KEY", KEY)
+    monkeypatch.setenv("OWN_API_KEY", KEY)
     own = _Server()
     yield own
     own.http.close()
@@ -46,7 +46,7 @@ def spec(server: _Server, kind: str = "openai") -> EngineSpec:
         kind="openai" if kind == "openrouter" else kind,  # type: ignore[arg-type]
         model="m",
         base_url=f"{server.http.address}/v1",
-        api_key_env="OWN_KEY",
+        api_key_env="OWN_API_KEY",
         options=options,
     )
 
@@ -62,7 +62,7 @@ def test_check_of_a_key_is_one_free_request(server: _Server, kind: str) -> None:
 @pytest.mark.parametrize("kind", PLACES)
 def test_refused_key_is_an_error_that_hides_the_key(server: _Server, kind: str) -> None:
     server.answer = Answer({"error": {"message": f"bad key {KEY}"}}, 401)
-    with pytest.raises(EngineError, match=r"refused the key \(401\): check the variable OWN_KEY") as error:
+    with pytest.raises(EngineError, match=r"refused the key \(401\): .*variable OWN_API_KEY") as error:
         load.check_key(spec(server, kind))
     assert KEY not in str(error.value)
     assert len(server.http.received) == 1
@@ -98,9 +98,9 @@ def test_unreachable_server_passes_the_check(server: _Server) -> None:
 
 
 def test_missing_key_is_refused(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OWN_KEY")
+    monkeypatch.delenv("OWN_API_KEY")
     away = spec(server).model_copy(update={"base_url": "https://models.example.org/v1"})
-    with pytest.raises(EngineError, match="OWN_KEY is not set"):
+    with pytest.raises(EngineError, match="OWN_API_KEY is not set"):
         load.check_key(away)
 
 

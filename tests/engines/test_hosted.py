@@ -76,11 +76,11 @@ def serve() -> Iterator[Start]:
 def engine_of(kind: str, server: Server, **options: Any) -> HostedGenerator:
     """Return an engine with a key, without retries unless an option sets them."""
     spec = EngineSpec(
-        name="far", kind=kind, model="m-1", base_url=server.url, api_key_env="TEST_KEY",
+        name="far", kind=kind, model="m-1", base_url=server.url, api_key_env="TEST_API_KEY",
         options={"max_retries": 0, "timeout": 20.0, **options},
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TEST_KEY", KEY)
+        patch.setenv("TEST_API_KEY", KEY)
         engine: HostedGenerator = load._class(spec)(spec)
     return engine
 
@@ -220,7 +220,7 @@ def test_token_counts_include_thoughts_and_cache(serve: Start, kind: str) -> Non
     ("status", "words"),
     [
         (400, r"rejected a request for 'm-1' \(400: it is too long\): check the prompt's length"),
-        (401, r"refused the key \(401\): check the variable TEST_KEY"),
+        (401, r"refused the key \(401\): check the variable TEST_API_KEY"),
         (404, r"has no model 'm-1', or no \w+ API there"),
     ],
 )
@@ -235,7 +235,7 @@ def test_lasting_errors_say_what_to_do_and_are_not_retried(
 
 def test_bad_request_of_google_about_the_key_is_a_refused_key(serve: Start) -> None:
     server = serve(refused("google", 400, "API key not valid. Please pass a valid API key."))
-    with pytest.raises(EngineError, match=r"refused the key \(400\): check the variable TEST_KEY"):
+    with pytest.raises(EngineError, match=r"refused the key \(400\): check the variable TEST_API_KEY"):
         engine_of("google", server).generate(TALK, SAMPLING)
 
 

@@ -87,8 +87,8 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 @pytest.fixture
 def keyed(server: str, monkeypatch: pytest.MonkeyPatch) -> EngineSpec:
-    monkeypatch.setenv("TEST_SERVER_KEY", "right-key")
-    return spec(server, api_key_env="TEST_SERVER_KEY")
+    monkeypatch.setenv("TEST_SERVER_API_KEY", "right-key")
+    return spec(server, api_key_env="TEST_SERVER_API_KEY")
 
 
 @pytest.mark.slow
@@ -152,8 +152,8 @@ def test_errors_of_a_vllm_server_say_what_to_do(
     assert OpenAIGenerator(keyed).generate(TALK, Sampling(max_tokens=510))[0].completion_tokens > 0
     with pytest.raises(EngineError, match=r"rejected a request.*max_tokens=100000"):
         OpenAIGenerator(keyed).generate(TALK, Sampling(max_tokens=10**5))
-    monkeypatch.setenv("TEST_SERVER_KEY", "wrong-key")
-    refused = r"refused the key \(401\): check the variable TEST_SERVER_KEY"
+    monkeypatch.setenv("TEST_SERVER_API_KEY", "wrong-key")
+    refused = r"refused the key \(401\): check the variable TEST_SERVER_API_KEY"
     with pytest.raises(EngineError, match=refused) as caught:
         OpenAIGenerator(keyed).generate(TALK, Sampling())
     assert "wrong-key" not in str(caught.value)
@@ -176,8 +176,8 @@ def test_missing_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(EngineError, match=r"OPENAI_API_KEY is not set: .* for api\.openai\.com"):
         OpenAIGenerator(spec(None))
-    with pytest.raises(EngineError, match=r"MY_KEY is not set: .* for llm\.example\.org"):
-        OpenAIGenerator(spec("https://llm.example.org/v1", api_key_env="MY_KEY"))
+    with pytest.raises(EngineError, match=r"MY_API_KEY is not set: .* for llm\.example\.org"):
+        OpenAIGenerator(spec("https://llm.example.org/v1", api_key_env="MY_API_KEY"))
 
 
 def test_default_key_is_not_sent_to_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:

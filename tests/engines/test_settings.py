@@ -100,12 +100,12 @@ def server() -> Iterator[HttpServer]:
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEST_KEY", "sk-test-0123456789abcdef")
+    monkeypatch.setenv("TEST_API_KEY", "sk-test-0123456789abcdef")
 
 
 def engine_of(spec: EngineSpec, address: str) -> HostedGenerator:
     """Return an engine of the spec that sends its requests to this server, without retries."""
-    update = {"api_key_env": "TEST_KEY", "options": {"max_retries": 0, **spec.options}}
+    update = {"api_key_env": "TEST_API_KEY", "options": {"max_retries": 0, **spec.options}}
     keyed = EngineSpec(**(spec.model_dump(exclude_unset=True) | update))
     engine: HostedGenerator = load._class(keyed)(keyed)
     engine.base_url = address

@@ -113,7 +113,7 @@ def test_user_folder_overrides_and_adds(tmp_path: Path) -> None:
         {"batch_tokens": 128},
         {"base_url": "http://elsewhere/v1"},
         {"served_as": "here"},
-        {"api_key_env": "OTHER"},
+        {"api_key_env": "OTHER_TOKEN"},
         {"options": {"max_concurrency": 2, "timeout": 5, "requests_per_minute": 60}},
         {"usd_per_million_input_tokens": 1.0, "usd_per_million_output_tokens": 2.0},
     ],

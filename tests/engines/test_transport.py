@@ -37,7 +37,7 @@ GOOD = json.dumps(completion("good")).encode()
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
     """Ask a server that handles POST requests by a given function; no retries unless an option sets them."""
-    monkeypatch.setenv("TEST_KEY", KEY)
+    monkeypatch.setenv("TEST_API_KEY", KEY)
     with ExitStack() as servers:
 
         def ask(handler: Handler, **options: Any) -> Generation:
@@ -45,7 +45,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
             servers.callback(server.close)
             spec = EngineSpec(
                 name="served", kind="openai", model="m", base_url=f"{server.address}/v1",
-                api_key_env="TEST_KEY", options={"max_retries": 0, "timeout": 20} | options,
+                api_key_env="TEST_API_KEY", options={"max_retries": 0, "timeout": 20} | options,
             )  # fmt: skip
             return OpenAIGenerator(spec).generate(TALK, Sampling())[0]
 

@@ -32,7 +32,7 @@ from warehouse import WarehouseError
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
-VARIABLE = "HOSTILE_SERVER_KEY"
+VARIABLE = "HOSTILE_SERVER_API_KEY"
 KEY = "".join(random.Random(19).choices(ALPHABET, k=57))
 """An invented key, the same in every test, so that a failure can be repeated."""
 PIECE = 8

@@ -29,12 +29,12 @@ def server() -> Iterator[HttpServer]:
 def test_refused_key_is_reported_once_and_leaves_other_models_their_numbers(
     home: Path, server: HttpServer, options: str, has_numbers: bool
 ) -> None:
-    spec = f'kind = "openai"\nmodel = "m"\nbase_url = "{server.address}/v1"\napi_key_env = "OWN_KEY"\n'
+    spec = f'kind = "openai"\nmodel = "m"\nbase_url = "{server.address}/v1"\napi_key_env = "OWN_API_KEY"\n'
     (home / "engines" / "hosted.toml").write_text(spec)
-    env = environment(home, None) | {"OWN_KEY": "sk-wrong-0123456789abcdef"}
+    env = environment(home, None) | {"OWN_API_KEY": "sk-wrong-0123456789abcdef"}
     done = in_process((*LINE.split(), *options.split()), env)
     assert done.returncode == 1
-    assert done.stderr.count("refused the key (401): check the variable OWN_KEY") == 1
+    assert done.stderr.count("refused the key (401): check the variable OWN_API_KEY") == 1
     assert [request.method for request in server.received] == ["GET"], "no prompt is sent"
     shown = in_process(("leaderboard", "cure", "-f", "csv"), environment(home, None)).stdout
     assert ("fake-a" in shown) is has_numbers

@@ -44,14 +44,16 @@ KEY = "sk-never-to-be-seen-5d1f"
 
 
 NAMES = ("knower", "neutral", "moody")
-PRICED = 'api_key_env = "TEST_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_million_output_tokens = 1e6\n'
+PRICED = (
+    'api_key_env = "TEST_API_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_million_output_tokens = 1e6\n'
+)
 
 
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run commands without a flow in this process, on this home, which is faster."""
     monkeypatch.setenv("CULTUREMETER_HOME", str(home))
-    monkeypatch.setenv("TEST_KEY", KEY)
+    monkeypatch.setenv("TEST_API_KEY", KEY)
 
 
 def asked(server: Scripted) -> Counter[tuple[str, int]]:

@@ -74,17 +74,50 @@ def test_a_run_of_a_shared_cohort_is_not_removed(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         freeze_cohort(connection, "c", "first", ["aa", "ab"])
     before = {table: of(two_runs, table) for table in TABLES}
-    with pytest.raises(WarehouseError, match="its cohort has 1 other runs"):
+    with pytest.raises(WarehouseError, match="1 other runs have numbers computed over its cohort: --with"):
         remove(two_runs, "aa")
     assert {table: of(two_runs, table) for table in TABLES} == before
 
 
 @pytest.mark.heavy
-def test_removing_the_only_run_of_a_cohort_removes_the_cohort(two_runs: Warehouse) -> None:
+def test_a_run_goes_with_the_runs_that_are_compared_with_it(two_runs: Warehouse) -> None:
+    """Run ab came after the cohort was frozen, and its numbers are computed over the cohort all the same."""
     with two_runs.write() as connection:
         freeze_cohort(connection, "c", "first", ["aa"])
-    remove(two_runs, "aa")
-    assert of(two_runs, "cohort") == set()
+        save_run(connection, make_run("ac", "other", config_hash="d"))
+        finish_run(connection, "ac")
+    assert "--with-cohort" in removable(two_runs, "aa").obstacle
+    assert removable(two_runs, "ab").obstacle == "", "nobody is compared with it"
+    going = removable(two_runs, "aa", answers=True, with_cohort=True)
+    assert (going.others, going.n_metrics, going.obstacle) == (("ab",), 2, "")
+    with working(two_runs.store, ["ab"]), pytest.raises(WarehouseError, match="working on ab"):
+        remove(two_runs, "aa", with_cohort=True)
+    remove(two_runs, "aa", answers=True, with_cohort=True)
+    assert {table: of(two_runs, table) for table in TABLES} == {
+        table: {"ac"} if table == "run" else set() for table in TABLES
+    }
+
+
+@pytest.mark.heavy
+def test_a_run_whose_numbers_nobody_depends_on_always_goes(two_runs: Warehouse) -> None:
+    with two_runs.write() as connection:
+        freeze_cohort(connection, "c", "first", ["aa", "ab"])
+    going = remove(two_runs, "aa", compares=False)
+    assert (going.others, of(two_runs, "run"), of(two_runs, "cohort")) == ((), {"ab"}, {"ab"})
+
+
+@pytest.mark.heavy
+def test_removing_the_last_run_of_a_cohort_removes_the_cohort_and_its_null_models(
+    two_runs: Warehouse,
+) -> None:
+    with two_runs.write() as connection:
+        save_run(connection, make_run("na", "null: nobody", is_null=True))
+        finish_run(connection, "na")
+        freeze_cohort(connection, "c", "first", ["aa"])
+    remove(two_runs, "ab")
+    assert of(two_runs, "run") == {"aa", "na"}
+    assert remove(two_runs, "aa").others == ("na",)
+    assert of(two_runs, "cohort") == of(two_runs, "run") == set()
 
 
 def test_a_run_under_way_is_not_removed_and_a_killed_one_is(two_runs: Warehouse) -> None:

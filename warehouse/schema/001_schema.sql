@@ -174,7 +174,7 @@ CREATE TABLE run (
     code_version VARCHAR NOT NULL,
     started_at TIMESTAMP NOT NULL,
     finished_at TIMESTAMP,
-    status VARCHAR NOT NULL CHECK (status IN ('running', 'finished', 'failed')),
+    status VARCHAR NOT NULL CHECK (status IN ('running', 'finished', 'failed', 'cancelled')),
     occasion VARCHAR DEFAULT '',
     model_hash VARCHAR DEFAULT '',
     n_answers BIGINT DEFAULT 0
@@ -193,8 +193,8 @@ COMMENT ON COLUMN run.item_lists IS 'Name to list_hash of the item lists used.';
 COMMENT ON COLUMN run.boundary_rule IS 'Rule by which prefix and continuation were tokenised.';
 COMMENT ON COLUMN run.code_version IS 'Version of the code.';
 COMMENT ON COLUMN run.started_at IS 'When the run last began to work (UTC).';
-COMMENT ON COLUMN run.finished_at IS 'When the run ended, whether finished or failed (UTC); NULL if it is running or was killed.';
-COMMENT ON COLUMN run.status IS 'running, finished or failed. Leaderboards show finished runs only.';
+COMMENT ON COLUMN run.finished_at IS 'When the run ended: finished, failed or cancelled (UTC); NULL if it is running or was killed.';
+COMMENT ON COLUMN run.status IS 'running, finished, failed or cancelled. Leaderboards show finished runs only.';
 COMMENT ON COLUMN run.occasion IS 'Name of the occasion, such as 2026-w48; empty for a run that uses earlier answers.';
 COMMENT ON COLUMN run.model_hash IS 'Hash of weights with their adapter, revision and prompt style; for a server, of its address, the model''s name, reasoning and web search. It leaves out engine, precision and options, so that evaluations are joined on it. null for null models.';
 COMMENT ON COLUMN run.n_answers IS 'Number of answers stored for the run when it ended, whichever run requested them first. By default pages show the configuration with the most.';

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from tasks.builders.culturall.language import identify
 from tasks.builders.culturall.prompts import TOPIC_LIST
+from tasks.data.folders import files_in
 from tasks.evaluations.culturall.items import CulturallItemRow
 from tasks.evaluations.culturall.matching import LETTERS, options, plain
 from tasks.evaluations.culturall.retrieval import read_documents
@@ -205,11 +206,11 @@ def read_pages(folder: str) -> list[tuple[str, dict[str, str]]]:
         ValueError: the folder does not exist or has no document.
     """
     root = Path(folder)
-    pages = sorted(path for path in root.rglob("*") if path.suffix in (".html", ".htm") and path.is_file())
+    pages = files_in(root, (".html", ".htm"))
     texts = [
         (path.relative_to(root).as_posix(), {"text": _visible_text(path.read_bytes())}) for path in pages
     ]
-    if pages and not any(path.suffix in (".txt", ".md") for path in root.rglob("*")):
+    if pages and not files_in(root, (".txt", ".md")):
         return texts
     passages = read_documents(folder)
     return texts + [(f"{p.document}#{p.number}", {"text": p.text}) for p in passages]

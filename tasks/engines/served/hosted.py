@@ -43,11 +43,10 @@ from tasks.engines.protocols import (
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.connection import certificates, checked_key, open_client
 from tasks.engines.served.failures import Failed, TimedOut, Unfit, Unreachable, Unreadable
+from tasks.engines.served.keys import LOCAL_HOSTS
 from tasks.engines.served.providers import SERVERS, check_settings, thinking_tokens
 from tasks.engines.served.transport import MAX_COUNT, Caller, Pace
-from tasks.engines.specs import EngineSpec
-
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+from tasks.engines.specs import TRUST, EngineSpec, may_send_key
 
 CODES = ("context_length_exceeded", "exceed_context_size_error")
 """Error codes of OpenAI and llama.cpp for prompts that are too long."""
@@ -444,6 +443,12 @@ def _key(spec: EngineSpec, base_url: str) -> str | None:
     host, variable = urlsplit(base_url).hostname or "", spec.key_variable
     is_permitted = "api_key_env" in spec.model_fields_set or base_url == SERVERS[spec.kind].url
     if is_permitted and os.environ.get(variable):
+        if not may_send_key(spec):
+            pair = spec.key_pair
+            raise EngineError(
+                f"engine {spec.name!r}: its spec sends the key in {variable} to {host}: if you want that, "
+                f"allow it once with --trust-key {pair}, or with {TRUST}={pair} in the environment"
+            )
         return checked_key(variable, os.environ[variable])
     if host in LOCAL_HOSTS:
         return None

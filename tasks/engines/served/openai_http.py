@@ -5,7 +5,7 @@ A hosted model's spec, as a file ``$CULTUREMETER_HOME/engines/<name>.toml``::
     kind = "openai"
     model = "some-model"
     base_url = "https://llm.example.org/v1"
-    api_key_env = "EXAMPLE_KEY"
+    api_key_env = "EXAMPLE_API_KEY"
     usd_per_million_input_tokens = 0.15
     usd_per_million_output_tokens = 0.60
     reasoning = "high"

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import bm25s
 
+from tasks.data.folders import files_in
 from tasks.data.text import text as text_of
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # bm25s sets the level DEBUG when it is imported
@@ -38,7 +39,7 @@ def read_documents(folder: str | Path) -> list[Passage]:
         ValueError: there is no such folder, it holds no .txt or .md file, or one is not UTF-8.
     """
     root = Path(folder)
-    files = sorted(path for path in root.rglob("*") if path.suffix in ENDINGS and path.is_file())
+    files = files_in(root, ENDINGS)
     if not files:
         raise ValueError(
             f"documents: {folder} is not a folder with {' or '.join(ENDINGS)} files: check the path"

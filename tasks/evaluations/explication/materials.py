@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from tasks.data.folders import checked_link, home_of
 from tasks.evaluations.explication import texts
 from tasks.loop.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
 from tasks.parsing import complaints, parse_json, parse_toml, text_of
@@ -252,7 +253,8 @@ def read_personas(path: Path) -> list[Persona]:
     Raises:
         PersonaError: the file is missing, not JSON in UTF-8, or without personas.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    home = home_of(path)
+    files = [checked_link(file, home) for file in sorted(path.glob("*.json"))] if path.is_dir() else [path]
     if not files:
         raise PersonaError(f"{path}: this folder has no *.json file")
     rows: list[Mapping[str, Any]] = []

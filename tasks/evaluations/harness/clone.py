@@ -6,7 +6,6 @@ read, and whoever made the data set wrote them.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,28 +13,22 @@ from typing import Any
 
 import yaml
 
+from tasks.data import TableError
+from tasks.data.folders import walk
+
 _CARD = re.compile(r"\s*---[^\S\n]*\n(.*?)\n---\s*(?:\n|$)", re.DOTALL)
 CARDS = ("README.md", ".huggingface.yaml")
 """Files from which the library of data sets takes what to read."""
 
 
 def check(folder: Path, task: str) -> None:
-    """Raise ValueError if a folder has a link that leads out of it, or a card that names other places.
-
-    In a snapshot of the hub's cache, links lead to the cache of the same repository.
-    """
-    root = folder.resolve()
-    home = root.parent.parent if root.parent.name == "snapshots" else root
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            place = Path(parent, name)
-            if place.is_symlink() and not place.resolve().is_relative_to(home):
-                raise ValueError(
-                    f"task {task!r}: {place} is a link to {place.resolve()}, outside of the data: replace it "
-                    "by the file, or delete it"
-                )
-        for name in set(CARDS) & set(files):
-            _check_card(_card(Path(parent, name)), task, str(Path(parent, name)))
+    """Raise ValueError if a folder has a link that leads out of it, or a card that names other places."""
+    try:
+        for parent, _, files in walk(folder):
+            for name in set(CARDS) & set(files):
+                _check_card(_card(parent / name), task, str(parent / name))
+    except TableError as error:
+        raise ValueError(f"task {task!r}: {error}") from error
 
 
 def check_commit(repository: str, commit: str, task: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from tasks.evaluations.harness import clone, form
+from tasks.identity import checked_name
 
 BUILDERS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 """Maps a file's suffix to its reader."""
@@ -65,7 +66,7 @@ def _of_config(manager: Any, config: Mapping[str, Any], folder: Path, spec: str)
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"--tasks: {spec!r} is not a task: it has no text under task")
         form.check(name, config)
-        yield Entry(name, config, folder)
+        yield Entry(checked_name(name, "--tasks: the name of a task"), config, folder)
         return
     children = config.get("task")
     shared = {key: value for key, value in config.items() if key not in _OF_GROUPS}

@@ -21,7 +21,7 @@ from pydantic import (
 
 from tasks.evaluations.recipe.normal import STEPS
 from tasks.identity import digest
-from tasks.packs.shape import LONGEST, Name, PackFault, PackRow, Text
+from tasks.packs.shape import LONGEST, ModelName, Name, PackFault, PackRow, Text, Title
 from tasks.parsing import plain
 
 CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "preference"
@@ -127,7 +127,7 @@ class Recipe(PackRow):
     nulls: ClassVar[tuple[str, ...]] = ()
     """Null models with a row of their own, by name without ``null:``."""
 
-    title: Text
+    title: Title
     items: Text
     prompt: Text
     system: Annotated[str, StringConstraints(max_length=LONGEST)] = ""
@@ -153,7 +153,7 @@ class PrintedNumber(PackRow):
     """
 
     source: Text
-    model: Text
+    model: ModelName
     value: float
     slice_kind: str = "overall"
     slice: str = "all"

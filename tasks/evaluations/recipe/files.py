@@ -6,7 +6,6 @@ A clone of a repository, a part of one, a single file, or a pinned revision on t
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.data import ENDINGS, TableError, hub, table
+from tasks.data.folders import walk
 from tasks.packs.files import HIDDEN
 from tasks.parsing import parse_json
 
@@ -146,12 +146,12 @@ def first_line(error: BaseException) -> str:
 
 def _inside(root: Path) -> Iterator[Path]:
     """Yield the tables in a folder, but for those in hidden folders. Raises ValueError if it is too large."""
-    for number, (folder, folders, names) in enumerate(os.walk(root)):
+    for number, (folder, folders, names) in enumerate(walk(root)):
         if number >= _MOST_FOLDERS:
             raise ValueError(f"--data {root}: it has over {_MOST_FOLDERS} folders: name the benchmark's own")
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = Path(folder, name)
+            path = folder / name
             is_table = path.suffix.lower() in ENDINGS and name.lower() not in _ABOUT
             if is_table and not name.startswith((".", "~$")) and path.is_file():
                 yield path

@@ -1,0 +1,61 @@
+"""``run`` shows which key goes to which host, and remembers what the user allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tasks.engines import specs
+from tasks.engines.served.keys import FILE
+from tests.deployments.commands import call, one_line, refused
+
+LINE = (
+    "run",
+    "cure",
+    "--profile",
+    "smoke",
+    "--benchmarks",
+    "normad",
+    "--items-per-benchmark",
+    "2",
+    "-m",
+    "far",
+    "--judges",
+    "fake-a",
+)
+PAIR = "FAR_API_KEY@llm.example.org"
+
+
+@pytest.fixture
+def far(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
+    monkeypatch.setenv("FAR_API_KEY", "sk-0123456789abcdef")
+    monkeypatch.setenv(specs.TRUST, "")
+    text = (
+        'kind = "openai"\nmodel = "m"\nbase_url = "https://llm.example.org/v1"\napi_key_env = "FAR_API_KEY"\n'
+    )
+    (home / "engines" / "far.toml").write_text(text)
+    return home
+
+
+def test_nothing_is_sent_to_a_new_host_without_the_flag_that_the_error_names(far: Path) -> None:
+    error = refused(*LINE, "--no-server")
+    assert f"allow it once with --trust-key {PAIR}" in error
+    assert "sk-0123456789abcdef" not in error
+    assert not (far / FILE).exists()
+
+
+def test_the_plan_names_key_and_host_and_the_home_remembers_the_pair(far: Path) -> None:
+    before = one_line(call(*LINE, "--dry-run").stderr)
+    assert f"goes to llm.example.org only with --trust-key {PAIR}" in before
+    assert f"keys sent, if they are set: {PAIR} (far)" in before
+    call(*LINE, "--dry-run", "--trust-key", PAIR)
+    assert (far / FILE).read_text() == f"{PAIR}\n"
+    after = one_line(call(*LINE, "--dry-run").stderr)
+    assert "--trust-key" not in after
+    assert f"keys sent, if they are set: {PAIR} (far)" in after
+
+
+def test_a_flag_that_names_no_pair_is_refused(far: Path) -> None:
+    assert "write VARIABLE@HOST" in refused(*LINE, "--dry-run", "--trust-key", "PGPASSWORD@llm.example.org")
