@@ -198,8 +198,8 @@ def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reas
     headline = ("metric", COMPARED[0])
     for family in ({w: t for w, t in tests.items() if (w == headline) is own} for own in (True, False)):
         sizes = [n for _, n, _ in family.values()]
-        floors, of = [least_flip_p(n) for n in sizes], [f"{n} personas" for n in sizes]
-        outcomes = holm_or_reason([p for p, _, _ in family.values()], floors, of)
+        floors, labels = [least_flip_p(n) for n in sizes], [f"{n} personas" for n in sizes]
+        outcomes = holm_or_reason([p for p, _, _ in family.values()], floors, labels)
         for (where, (p, _, counts)), (p_holm, reason) in zip(family.items(), outcomes, strict=True):
             yield scored("treatment_p", where, p, counts)
             if p_holm is None:
