@@ -89,6 +89,7 @@ def leaderboard(
     - `culturemeter leaderboard fmlama --published`
     """
     from deployments.show import report
+    from deployments.show.configurations import cohort_line
     from deployments.show.losses import losses
 
     with errors():
@@ -111,8 +112,9 @@ def leaderboard(
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, key, occasion)
+        of_cohort = cohort_line(warehouse, name, key, doors()[name].cohort)
         lost = losses(warehouse, name, key)
-        caption = "\n".join(filter(None, (doors()[name].caption, beyond, *lost)))
+        caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *lost)))
         if form is not Format.table:
             return show(report.leaderboard(warehouse, name, key, occasion), form)
         door = doors()[name]

@@ -13,6 +13,7 @@ from scipy.stats import binomtest, t, wilcoxon
 from tasks.metrics._arrays import as_pair
 from tasks.metrics.intervals import (
     MIN_CLUSTERS,
+    SHRINKAGE,
     half_sample_error,
     jackknife_deviations,
     mean_deviations,
@@ -25,9 +26,6 @@ LEVEL = 0.05
 
 # With five pairs even the most extreme order has p = 2 / 2^5 = 0.0625: no data could show a difference.
 _MIN_PAIRS = 6
-
-# Factor that keeps correlations below 1, which is infinite on Fisher's scale.
-_SHRINKAGE = 0.98
 
 # A standard error below this share of the value's size is rounding.
 _ROUNDING = 1e-12
@@ -225,14 +223,14 @@ def half_sample_difference(
     if is_correlation:
         first_correlation = float(first_values[0])
         first_values, second_values = (
-            np.arctanh(_SHRINKAGE * first_values),
-            np.arctanh(_SHRINKAGE * second_values),
+            np.arctanh(SHRINKAGE * first_values),
+            np.arctanh(SHRINKAGE * second_values),
         )
         scaled_difference = float(first_values[0] - second_values[0])
         slope = (
             value / scaled_difference
             if abs(value) > _ROUNDING
-            else (1 - (_SHRINKAGE * first_correlation) ** 2) / _SHRINKAGE
+            else (1 - (SHRINKAGE * first_correlation) ** 2) / SHRINKAGE
         )
     differences = (first_values - second_values)[1:]
     finite = differences[np.isfinite(differences)]

@@ -28,6 +28,9 @@ MIN_CLUSTERS = 5
 SHARE, CORRELATION, POSITIVE, UNBOUNDED = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
 """Ranges of numbers; a difference of two shares has the range of a correlation."""
 
+SHRINKAGE = 0.98
+"""Factor that keeps correlations below 1, which is infinite on Fisher's scale (1915)."""
+
 # Largest number of clusters left out one by one; more clusters are left out in this number of groups, for
 # which the t quantile is 2.03.
 _GROUPS = 36
@@ -187,19 +190,27 @@ def half_sample_interval(
     n: int,
     bounds: tuple[float, float] = UNBOUNDED,
     at_least: int = MIN_CLUSTERS,
+    is_fisher: bool = False,
 ) -> Interval:
     """Return the estimate -+ t standard errors from half-samples, within the bounds.
 
     replicates: values on `half_samples` of n clusters. Only their spread is used, because half a sample has
-    another expectation. None for fewer than `at_least` clusters, or if fewer than half of the replicates have
-    a value.
+    another expectation. is_fisher: the number is a correlation, whose error is that of atanh(0.98 r): far
+    from 0 a correlation varies less, and its own error would be too small for the side towards 0. None for
+    fewer than `at_least` clusters, or if fewer than half of the replicates have a value.
     """
     values = [math.nan if value is None else value for value in replicates]
     finite = [value for value in values if math.isfinite(value)]
     if n < at_least or len(finite) < max(2, len(values) / 2) or not math.isfinite(estimate):
         return None
-    half = _quantile(n - 1) * half_sample_error(np.array(finite), n)
-    return max(bounds[0], estimate - half), min(bounds[1], estimate + half)
+    if is_fisher:
+        middle, scaled = math.atanh(SHRINKAGE * estimate), np.arctanh(SHRINKAGE * np.array(finite))
+        half = _quantile(n - 1) * half_sample_error(scaled, n)
+        low, high = math.tanh(middle - half) / SHRINKAGE, math.tanh(middle + half) / SHRINKAGE
+    else:
+        half = _quantile(n - 1) * half_sample_error(np.array(finite), n)
+        low, high = estimate - half, estimate + half
+    return max(bounds[0], low), min(bounds[1], high)
 
 
 def half_sample_error(values: FloatArray, n: int) -> float:
