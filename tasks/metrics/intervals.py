@@ -195,21 +195,21 @@ def half_sample_interval(
     """Return the estimate -+ t standard errors from half-samples, within the bounds.
 
     replicates: values on `half_samples` of n clusters. Only their spread is used, because half a sample has
-    another expectation. is_fisher: the number is a correlation, whose error is that of atanh(0.98 r): far
-    from 0 a correlation varies less, and its own error would be too small for the side towards 0. None for
-    fewer than `at_least` clusters, or if fewer than half of the replicates have a value.
+    another expectation. is_fisher: the number is a correlation, and the interval is extended to that of
+    atanh(0.98 r), since either alone is too short for some samples. None for fewer than `at_least` clusters,
+    or if fewer than half of the replicates have a value.
     """
     values = [math.nan if value is None else value for value in replicates]
     finite = [value for value in values if math.isfinite(value)]
     if n < at_least or len(finite) < max(2, len(values) / 2) or not math.isfinite(estimate):
         return None
+    half = _quantile(n - 1) * half_sample_error(np.array(finite), n)
+    low, high = estimate - half, estimate + half
     if is_fisher:
         middle, scaled = math.atanh(SHRINKAGE * estimate), np.arctanh(SHRINKAGE * np.array(finite))
         half = _quantile(n - 1) * half_sample_error(scaled, n)
-        low, high = math.tanh(middle - half) / SHRINKAGE, math.tanh(middle + half) / SHRINKAGE
-    else:
-        half = _quantile(n - 1) * half_sample_error(np.array(finite), n)
-        low, high = estimate - half, estimate + half
+        low = min(low, math.tanh(middle - half) / SHRINKAGE)
+        high = max(high, math.tanh(middle + half) / SHRINKAGE)
     return max(bounds[0], low), min(bounds[1], high)
 
 

@@ -1,4 +1,4 @@
-"""What is said about a cohort wherever its numbers are shown: before a run, under a board, on a page."""
+"""Makes the sentence about a cohort that the plan, the log, the board and the page share."""
 
 from __future__ import annotations
 
