@@ -275,9 +275,14 @@ def _country_numbers() -> Iterator[Case]:
     for number, (statistic, bounds) in numbers.items():
         yield Case(
             number, "9 domains", {12: 8, 30: 8, 170: 20}, of.domains,
-            partial(of.of_halves, number=statistic, bounds=bounds),
+            partial(of.of_halves, number=statistic, bounds=bounds, is_fisher=statistic is of.correlation),
             partial(of.mean_of_domains, number=statistic),
         )  # fmt: skip
+    yield Case(
+        "er_sr_correlation", "27 questions, rho -0.6", {14: 8}, of.questions,
+        partial(of.of_halves, number=of.correlation, bounds=CORRELATION, is_fisher=True),
+        partial(of.mean_of_questions, number=of.correlation),
+    )  # fmt: skip
 
 
 def _constant(value: float) -> Callable[[Generator, int], float]:

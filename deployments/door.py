@@ -19,6 +19,7 @@ class Door:
         notes: column -> what it means, printed if the column is shown.
         columns: turns a row of the view ``leaderboard_<name>`` into fewer columns for people, the most
             important first; a screen shows the first ones that fit.
+        cohort: what of a model's rows the cohort of other models determines; "" if nothing.
         judged: the numbers that only a judge can give; "" if nothing is judged.
         in_all: whether ``run all`` includes it; false if it cannot run without some option.
     """
@@ -28,6 +29,7 @@ class Door:
     examples: tuple[str, ...]
     caption: str
     columns: Callable[[Mapping[str, Any]], dict[str, Any]]
+    cohort: str = ""
     judged: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
     in_all: bool = True

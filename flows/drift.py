@@ -20,10 +20,10 @@ from flows.comparison import Pair, differences, last_two_occasions
 from flows.runs import FinishedRun, every_finished
 from tasks.engines.served.providers import SERVERS
 from tasks.loop.steps import logger, record_process
+from tasks.metrics.comparison import LEVEL
 from warehouse import KINDS, Warehouse, now, read_answers
 
 EVENT = "culturemeter.drift"
-LEVEL = 0.05
 REMOTE = tuple(SERVERS)
 """Kinds of engines whose answers may change although nothing here changed."""
 

@@ -28,6 +28,7 @@ from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Params
 from tasks.loop import progress, steps
 from tasks.loop.plan import Wanted
+from tasks.report.cohort import cohort_sentence
 from warehouse import CorruptPart
 
 
@@ -106,6 +107,9 @@ def _score(session: RunSession) -> None:
             return
         earlier = {run.model: _read_earlier(session, run, shared) for run in selection.earlier}
         cohort = selection.cohort(answers, earlier, session.candidates)
+        if evaluation.compares and not selection.is_frozen and len(selection.rows) == 1:
+            alone = cohort_sentence(study.params.cohort, list(selection.rows), is_frozen=False)
+            steps.logger().warning("%s", alone)
         records.save(session, evaluation.rows(study, cohort, shared), selection)
 
 

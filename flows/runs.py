@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -93,6 +93,16 @@ def newest(config_hash: str) -> list[FinishedRun]:
 def frozen(config_hash: str, cohort: str) -> list[FinishedRun]:
     """Return the runs of a frozen cohort, sorted by model; none if the cohort is not frozen."""
     return selected(_FROZEN, {"config": config_hash, "cohort": cohort})
+
+
+def cohort_members(config_hash: str, cohort: str, candidates: Collection[str]) -> tuple[list[str], bool]:
+    """Return the models of a cohort by name, and whether it is frozen.
+
+    If it is not, a run of the candidates freezes it, with the models that finished before.
+    """
+    if members := frozen(config_hash, cohort):
+        return [run.model for run in members], True
+    return sorted({*candidates, *(run.model for run in newest(config_hash))}), False
 
 
 def is_finished(run: str) -> bool:

@@ -53,11 +53,12 @@ _RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_m
 _META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"
 _META_CAPTION = (
     "rho: Spearman's, over the models that have both numbers, with its 95 % interval. p Holm: adjusted for "
-    "this table. needed: number of models that detects such a rho with 80 % power."
+    "the headline's rows, which are tested. needed: number of models that detects such a rho with 80 % power."
 )
 _APART_CAPTION = (
     "Over the models that have all three numbers; p by permuting the two rankings; p Holm: adjusted for "
-    "this table. needed: number of models that detects such a difference with 80 % power."
+    "the headline's rows, which are tested. needed: number of models that detects such a difference with "
+    "80 % power."
 )
 _CAPTION = (
     "rho: Spearman's, over the models that both rank. min rho: smallest |rho| significant at 5 % with this "
@@ -88,6 +89,7 @@ def leaderboard(
     - `culturemeter leaderboard fmlama --published`
     """
     from deployments.show import report
+    from deployments.show.configurations import cohort_line
     from deployments.show.losses import losses
 
     with errors():
@@ -110,8 +112,9 @@ def leaderboard(
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, key, occasion)
+        of_cohort = cohort_line(warehouse, name, key, doors()[name].cohort)
         lost = losses(warehouse, name, key)
-        caption = "\n".join(filter(None, (doors()[name].caption, beyond, *lost)))
+        caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *lost)))
         if form is not Format.table:
             return show(report.leaderboard(warehouse, name, key, occasion), form)
         door = doors()[name]
@@ -448,7 +451,8 @@ def _lines(rows: list[dict[str, Any]], head: str, value: str) -> pl.DataFrame:
             "with": f"{row['other_evaluation']}: {row['other_metric']}",
             head: interval(row[value], row["ci_low"], row["ci_high"], 2),
             "p": number(row["p_value"]), "p Holm": number(row["p_holm"]),
-            "models": row["n_models"], "needed": row["needed"], "note": row["unscored_reason"] or "",
+            "models": row["n_models"], "needed": row["needed"],
+            "note": "; ".join(reason for reason in (row["unscored_reason"], row["holm_reason"]) if reason),
         }
         for row in rows
     ]  # fmt: skip

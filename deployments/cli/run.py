@@ -266,10 +266,12 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, 
     from deployments.cli.choices import without_own_judge
     from deployments.packs.folders import of_packs_unasked
     from deployments.show import plan
+    from flows import runs
     from flows import session as sessions
     from tasks.engines.presence import doubt, embedder_doubt
     from tasks.evaluations.contract import comparable
     from tasks.loop import probe
+    from tasks.report.cohort import cohort_sentence
 
     planned = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
@@ -301,6 +303,10 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, 
     if size := planned.size(session.study):
         title += f"\n{size}"
     plan.show(title, estimate)
+    if effect := doors()[name].cohort:
+        cohort = session.params.cohort
+        models, is_frozen = runs.cohort_members(session.config, cohort, session.candidates)
+        say(cohort_sentence(cohort, models, effect, is_frozen), "note:", "yellow")
     if unasked := of_packs_unasked(name, knobs, session.study):
         say(unasked, "note:", "yellow")
     if session.failures and not switches.dry_run:

@@ -66,6 +66,7 @@ DOOR = Door(
         "-m ./gpt.toml --judges ./judge.toml --file annotated_data.xlsx --conditions native",
         "--conditions native,retrieval --documents ./handbooks",
     ),
+    cohort="Levels of difficulty come from its models",
     caption="",
     columns=_columns,
     judged="judged accuracy, only accuracy by match",

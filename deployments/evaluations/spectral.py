@@ -36,6 +36,7 @@ DOOR = Door(
         "-m smollm2-135m --countries FR,IT,JP --domains currency,religions",
     ),
     caption="",
+    cohort="High and Low, and so macro-F1, are relative to its medians",
     columns=_columns,
     notes={
         "macro-F1 [95 %]": "agreement with people's categories of the domains",

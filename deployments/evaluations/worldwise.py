@@ -40,6 +40,7 @@ DOOR = Door(
         "-m ./gpt.toml --cultures IN,JP,MX,AE,US --max-usd 2 --dry-run",
         "--scenarios-file mine.csv --targets seed_bucketed --repetitions 1",
     ),
+    cohort="Numbers that compare models are over its models",
     caption="The shipped targets, Hofstede's scores, are for research only.",
     columns=_columns,
     notes={

@@ -71,3 +71,14 @@ def chosen(
     if begun:
         raise WarehouseError(f"several configurations of {evaluation} begin with {config!r}: {keys}")
     raise WarehouseError(f"no finished run of {evaluation} has the configuration {config!r}; known: {keys}")
+
+
+_COHORT = "SELECT cohort, model FROM report_cohort WHERE evaluation = ? AND config_hash = ? ORDER BY place"
+
+
+def cohort_line(warehouse: Warehouse, evaluation: str, config: str, effect: str) -> str | None:
+    """Return what is said about a configuration's cohort; None without an effect on other models' rows."""
+    from tasks.report.cohort import cohort_sentence  # imports polars
+
+    members = warehouse.rows(_COHORT, [evaluation, config]).rows if effect else []
+    return cohort_sentence(members[0][0], [model for _, model in members], effect) if members else None

@@ -15,8 +15,8 @@ from deployments.show.drawings import drawing_cache
 from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import FinishedRun, every_finished
-from tasks.metrics.agreement import spearman_test
-from tasks.metrics.comparison import holm
+from tasks.metrics.agreement import least_spearman_p, spearman_test
+from tasks.metrics.comparison import holm_or_reason
 from tasks.report.cache import cached_in
 from tasks.report.overview import OverviewSection, render
 from tasks.report.policy import with_policy
@@ -94,7 +94,8 @@ def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
         first: evaluation -> its headline.
 
     Returns:
-        The rows of ``evaluation_agreement`` with p_value and p_holm, which is adjusted for their number.
+        The rows of ``evaluation_agreement`` with p_value, p_holm, which is adjusted for their number, and
+        holm_reason if a row with a p_value has none.
     """
     rows = [
         row
@@ -106,10 +107,13 @@ def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
     ]
     tests = [spearman_test(row["ranks"], row["other_ranks"]) for row in rows]
     p_values = [test and test[1] for test in tests]
-    adjusted = iter(holm([p for p in p_values if p is not None]))
-    p_holm = [None if p is None else float(next(adjusted)) for p in p_values]
-    p_columns = [pl.Series("p_value", p_values, pl.Float64), pl.Series("p_holm", p_holm, pl.Float64)]
-    return pl.DataFrame(rows, infer_schema_length=None).with_columns(p_columns)
+    sizes = [row["n_models"] for row in rows]
+    outcomes = holm_or_reason(p_values, [least_spearman_p(n) for n in sizes], [f"{n} models" for n in sizes])
+    columns = {"p_value": p_values, "p_holm": [p for p, _ in outcomes]}
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(
+        *(pl.Series(name, values, pl.Float64) for name, values in columns.items()),
+        pl.Series("holm_reason", [reason for _, reason in outcomes], pl.String),
+    )
 
 
 def _differences(

@@ -88,6 +88,14 @@ def spearman_test(x: ArrayLike, y: ArrayLike) -> tuple[float, float] | None:
     return rho, float(np.mean(products >= abs(left @ right - n * left.mean() * right.mean()) - 1e-9))
 
 
+def least_spearman_p(n: int) -> float:
+    """Return the smallest p that ``spearman_test`` can give for n points without ties: two of n! orders.
+
+    Above 8 points the t distribution has no smallest p: 0.
+    """
+    return min(1.0, 2 / math.factorial(n)) if n <= _ALL_ORDERS else 0.0
+
+
 def spearman_interval(rho: float, n: int) -> Interval:
     """Return the 95 % interval of Spearman's rho of n independent points, as in evaluation_agreement.
 

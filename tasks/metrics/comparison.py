@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.stats import binomtest, t, wilcoxon
 from tasks.metrics._arrays import as_pair
 from tasks.metrics.intervals import (
     MIN_CLUSTERS,
+    SHRINKAGE,
     half_sample_error,
     jackknife_deviations,
     mean_deviations,
@@ -20,11 +21,11 @@ from tasks.metrics.intervals import (
 )
 from tasks.metrics.types import FloatArray, Interval
 
+LEVEL = 0.05
+"""Level of tests: an adjusted p below it rejects."""
+
 # With five pairs even the most extreme order has p = 2 / 2^5 = 0.0625: no data could show a difference.
 _MIN_PAIRS = 6
-
-# Factor that keeps correlations below 1, which is infinite on Fisher's scale.
-_SHRINKAGE = 0.98
 
 # A standard error below this share of the value's size is rounding.
 _ROUNDING = 1e-12
@@ -97,6 +98,45 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
     adjusted: FloatArray = multipletests(p, method="holm")[1]
     return adjusted
+
+
+def least_signed_rank_p(n: int) -> float:
+    """Return the smallest p that ``paired_test`` can give for n pairs: two of 2^n signs; 1 for too few."""
+    return 2.0 ** (1 - n) if n >= _MIN_PAIRS else 1.0
+
+
+def least_holm(floors: ArrayLike) -> float:
+    """Return the smallest Holm-adjusted p that a family of tests can give, whatever the data.
+
+    floors: m smallest p-values, one for each test: 0 for a t test, for tests over signs or orders
+    `intervals.least_flip_p`, `least_signed_rank_p`, `agreement.least_spearman_p`. If it is not below `LEVEL`,
+    the family rejects nothing. 1 for no tests.
+    """
+    return float(holm(floors).min(initial=1.0))
+
+
+def holm_or_reason(
+    p_values: Sequence[float | None], floors: Sequence[float], sizes: Sequence[str]
+) -> list[tuple[float | None, str | None]]:
+    """Return each test's Holm-adjusted p within one family, or the reason why it has none.
+
+    A family is what is asked, not what is shown. A test that cannot be rejected even if every test of the
+    family has its smallest p gets no adjusted p: a high one would look like "no difference".
+
+    Args:
+        p_values: m p-values; None is no test of the family, and has neither p nor reason.
+        floors: m smallest p-values, as in `least_holm`.
+        sizes: what each test is over, for the reason: "6 personas".
+    """
+    places = [place for place, p in enumerate(p_values) if p is not None]
+    outcomes: list[tuple[float | None, str | None]] = [(None, None)] * len(p_values)
+    adjusted = holm([p for p in p_values if p is not None])
+    least = holm([floors[place] for place in places])
+    for place, p, smallest in zip(places, adjusted, least, strict=True):
+        tests = "1 test" if len(places) == 1 else f"{len(places)} tests"
+        why = f"cannot reject with {sizes[place]}: the smallest p adjusted for {tests} is {smallest:.2g}"
+        outcomes[place] = (float(p), None) if smallest < LEVEL else (None, why)
+    return outcomes
 
 
 class Difference(NamedTuple):
@@ -183,14 +223,14 @@ def half_sample_difference(
     if is_correlation:
         first_correlation = float(first_values[0])
         first_values, second_values = (
-            np.arctanh(_SHRINKAGE * first_values),
-            np.arctanh(_SHRINKAGE * second_values),
+            np.arctanh(SHRINKAGE * first_values),
+            np.arctanh(SHRINKAGE * second_values),
         )
         scaled_difference = float(first_values[0] - second_values[0])
         slope = (
             value / scaled_difference
             if abs(value) > _ROUNDING
-            else (1 - (_SHRINKAGE * first_correlation) ** 2) / _SHRINKAGE
+            else (1 - (SHRINKAGE * first_correlation) ** 2) / SHRINKAGE
         )
     differences = (first_values - second_values)[1:]
     finite = differences[np.isfinite(differences)]

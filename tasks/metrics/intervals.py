@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
@@ -27,6 +27,9 @@ MIN_CLUSTERS = 5
 
 SHARE, CORRELATION, POSITIVE, UNBOUNDED = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
 """Ranges of numbers; a difference of two shares has the range of a correlation."""
+
+SHRINKAGE = 0.98
+"""Factor that keeps correlations below 1, which is infinite on Fisher's scale (1915)."""
 
 # Largest number of clusters left out one by one; more clusters are left out in this number of groups, for
 # which the t quantile is 2.03.
@@ -187,19 +190,27 @@ def half_sample_interval(
     n: int,
     bounds: tuple[float, float] = UNBOUNDED,
     at_least: int = MIN_CLUSTERS,
+    is_fisher: bool = False,
 ) -> Interval:
     """Return the estimate -+ t standard errors from half-samples, within the bounds.
 
     replicates: values on `half_samples` of n clusters. Only their spread is used, because half a sample has
-    another expectation. None for fewer than `at_least` clusters, or if fewer than half of the replicates have
-    a value.
+    another expectation. is_fisher: the number is a correlation, and the interval is extended to that of
+    atanh(0.98 r), since either alone is too short for some samples. None for fewer than `at_least` clusters,
+    or if fewer than half of the replicates have a value.
     """
     values = [math.nan if value is None else value for value in replicates]
     finite = [value for value in values if math.isfinite(value)]
     if n < at_least or len(finite) < max(2, len(values) / 2) or not math.isfinite(estimate):
         return None
     half = _quantile(n - 1) * half_sample_error(np.array(finite), n)
-    return max(bounds[0], estimate - half), min(bounds[1], estimate + half)
+    low, high = estimate - half, estimate + half
+    if is_fisher:
+        middle, scaled = math.atanh(SHRINKAGE * estimate), np.arctanh(SHRINKAGE * np.array(finite))
+        half = _quantile(n - 1) * half_sample_error(scaled, n)
+        low = min(low, math.tanh(middle - half) / SHRINKAGE)
+        high = max(high, math.tanh(middle + half) / SHRINKAGE)
+    return max(bounds[0], low), min(bounds[1], high)
 
 
 def half_sample_error(values: FloatArray, n: int) -> float:
@@ -225,19 +236,28 @@ def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int 
         raise ValueError(f"{names.shape} clusters for values of shape {points.shape}: one each")
     code = np.unique(names, return_inverse=True)[1]
     totals = np.sort(np.bincount(code, weights=points))
-    if totals.size <= _LISTED:
-        flips = np.array(list(product((1, -1), repeat=totals.size)))
-    else:
-        signs = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (_DRAWN, totals.size))
-        flips = np.concatenate([np.ones((1, totals.size), dtype=np.intp), 2 * signs - 1])
     tolerance = _ROUNDING * np.abs(totals).sum()
-    return float((flips @ totals >= totals.sum() - tolerance).mean())
+    return float((_flips(totals.size, seed) @ totals >= totals.sum() - tolerance).mean())
+
+
+@lru_cache(maxsize=4)  # a table of pairs of models flips the same personas hundreds of times
+def _flips(n: int, seed: int) -> FloatArray:
+    """Return signs of n clusters, one flip a row: all of them, or those as they are and the drawn ones."""
+    if n <= _LISTED:
+        return np.array(list(product((1.0, -1.0), repeat=n)))
+    signs = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (_DRAWN, n))
+    return np.concatenate([np.ones((1, n)), 2.0 * signs - 1])
 
 
 def sign_flip_p_two_sided(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
     """Return the two-sided p-value of a mean other than 0: twice the smaller ``sign_flip_p``, at most 1."""
     points = np.asarray(values, dtype=np.float64)
     return min(1.0, 2 * min(sign_flip_p(side * points, clusters, seed) for side in (1, -1)))
+
+
+def least_flip_p(n: int) -> float:
+    """Return the smallest p that ``sign_flip_p_two_sided`` can give for n clusters: all differ one way."""
+    return min(1.0, 2.0 ** (1 - n) if n <= _LISTED else 2 / (_DRAWN + 1))
 
 
 def _degrees_of_freedom(share: FloatArray) -> float:

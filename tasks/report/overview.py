@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 from markupsafe import Markup, escape
 
+from tasks.metrics.comparison import LEVEL
 from tasks.report import Badge, Row
 from tasks.report.forest import (
     ARROWS,
@@ -131,7 +132,7 @@ def ordered_pairs(differences: Iterable[Row], direction: str) -> list[Pair]:
         first, second = row["first_model"], row["second_model"]
         if (row["difference"] < 0) is not (direction == "lower"):
             first, second = second, first
-        pairs.append(Pair(first, second, "better" if row["p_holm"] < 0.05 else "none"))
+        pairs.append(Pair(first, second, "better" if row["p_holm"] < LEVEL else "none"))
     return pairs
 
 
@@ -153,7 +154,7 @@ def render(
     """Return one HTML document that needs nothing from the network; equal sections give equal bytes.
 
     Args:
-        agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None without any.
+        agreements: rows of ``evaluation_agreement`` with ``p_holm`` or ``holm_reason``, in order.
         beside: label -> link, of further pages.
         foot: additional text at the end of the page.
     """
@@ -357,7 +358,9 @@ def _agreements(rows: pl.DataFrame | None, cells: Sequence[Mapping[str, Any]]) -
             badge: Badge = ("plain", row["unscored_reason"])
         elif row["least_rho"] is None:
             badge = ("plain", "too few models to show any agreement")
-        elif row["p_holm"] >= 0.05:
+        elif row["p_holm"] is None:
+            badge = ("plain", row["holm_reason"])
+        elif row["p_holm"] >= LEVEL:
             badge = ("warn", "no agreement shown")
         else:
             badge = ("good", "same order") if row["rho"] > 0 else ("warn", "reverse order")

@@ -17,7 +17,7 @@ import pytest
 
 from deployments.serve import server
 from flows.comparison import ComparedRuns, chosen_pairs, differences
-from flows.drift import LEVEL, VLLM, DriftParams, changed_answers, look
+from flows.drift import VLLM, DriftParams, changed_answers, look
 from flows.runs import every_finished
 from tasks.metrics import comparison
 from tests.conftest import environment
@@ -95,7 +95,7 @@ def test_unchanged_models_raise_in_fewer_than_5_percent_of_looks() -> None:
                 comparison.mean_difference(*groups.reshape(2, -1), np.repeat(np.arange(10), 4)),
             )
             p_values += [pair.p_value for pair in pairs if pair.p_value is not None]
-        raised += bool((comparison.holm(p_values) < LEVEL).any())
+        raised += bool((comparison.holm(p_values) < comparison.LEVEL).any())
     assert raised / looks < 0.05
 
 

@@ -235,6 +235,13 @@ def test_half_sample_intervals_have_the_width_of_the_t_interval(n: int) -> None:
 
 def test_half_sample_intervals_stay_within_bounds_and_need_values() -> None:
     assert half_sample_interval(0.9, [0.5, 1.0] * 9, 20, SHARE) == pytest.approx((0.3615, 1.0), abs=1e-3)
+    plain = half_sample_interval(-0.8, [-0.9, -0.5] * 9, 20, CORRELATION)
+    both = half_sample_interval(-0.8, [-0.9, -0.5] * 9, 20, CORRELATION, is_fisher=True)
+    assert plain == pytest.approx((-1.0, -0.3693), abs=1e-3)
+    assert both == pytest.approx((-1.0, -0.1437), abs=1e-3)
+    whole = half_sample_interval(1.0, [1.0, 0.9] * 9, 20, CORRELATION, is_fisher=True)
+    assert whole is not None
+    assert whole[1] == 1.0
     assert half_sample_interval(0.9, [0.5, None, math.nan], 20) is None
     assert half_sample_interval(0.9, [0.5, 1.0] * 9, 11, at_least=12) is None
 

@@ -55,14 +55,14 @@ from tasks.loop.rows import (
     scored,
     unscored,
 )  # fmt: skip
-from tasks.metrics.comparison import holm
-from tasks.metrics.intervals import MIN_FLIPPED, SHARE, jackknife, sign_flip_p_two_sided
+from tasks.metrics.comparison import holm_or_reason
+from tasks.metrics.intervals import MIN_FLIPPED, SHARE, jackknife, least_flip_p, sign_flip_p_two_sided
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.variance import nested_variance
 
 HEADLINES = ("apr", "interaction", "instruction_following")
 COMPARED = (*HEADLINES, "facts_elicited", "questions")
-"""Metrics of control against treatment; Holm's correction is over these."""
+"""Metrics of control against treatment. The first is the question, the others are a second family."""
 BY_PERSONA = (*HEADLINES, "facts_elicited", "facts_used", "violated")
 NULLS = {"apr": (SHUFFLED, SILENT, GENERIC, FIXED), "interaction": (GENERIC, FIXED)}
 """Metric -> kinds of null conversations; the best of them is its null value."""
@@ -176,9 +176,9 @@ def _gain_rows(of: Conversations, real: tuple[FloatArray, Reasons]) -> Iterator[
 
 def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reasons]]) -> Iterator[Metric]:
     """Return treatment less control, paired by task, persona and repetition; p by flipping
-    personas' signs.
+    personas' signs. APR is tested alone, the other metrics are adjusted together.
     """
-    tests: dict[Slice, tuple[float, tuple[int, int]]] = {}
+    tests: dict[Slice, tuple[float, int, tuple[int, int]]] = {}
     for name, (values, reasons) in columns.items():
         where, (differences, of_pair) = ("metric", name), effects(of, values)
         known, personas, why = ~np.isnan(differences), np.array(of_pair), main_reason(reasons)
@@ -193,11 +193,19 @@ def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reas
                 yield unscored(metric, where, FEW_PERSONAS if known.any() else why, n)
             continue
         p = sign_flip_p_two_sided(differences[known], personas[known], of.study.params.seed)
-        tests[where] = (p, (int(known.sum()), int((~known).sum())))
-    adjusted = holm([p for p, _ in tests.values()])
-    for (where, (p, counts)), p_holm in zip(tests.items(), adjusted, strict=True):
-        yield scored("treatment_p", where, p, counts)
-        yield scored("treatment_p_holm", where, float(p_holm), counts)
+        n_personas = np.unique(personas[known]).size
+        tests[where] = (p, n_personas, (int(known.sum()), int((~known).sum())))
+    headline = ("metric", COMPARED[0])
+    for family in ({w: t for w, t in tests.items() if (w == headline) is own} for own in (True, False)):
+        sizes = [n for _, n, _ in family.values()]
+        floors, labels = [least_flip_p(n) for n in sizes], [f"{n} personas" for n in sizes]
+        outcomes = holm_or_reason([p for p, _, _ in family.values()], floors, labels)
+        for (where, (p, _, counts)), (p_holm, reason) in zip(family.items(), outcomes, strict=True):
+            yield scored("treatment_p", where, p, counts)
+            if p_holm is None:
+                yield unscored("treatment_p_holm", where, str(reason), sum(counts))
+            else:
+                yield scored("treatment_p_holm", where, p_holm, counts)
 
 
 def _variance_rows(of: Conversations) -> Iterator[Metric]:

@@ -158,14 +158,19 @@ def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:
 
 def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
     """Return p-values: the condition's own unadjusted, those of its origins adjusted together."""
-    raw = {w: t.p_value for w, t in tests.items() if w[0] == "condition_origin" and t.p_value is not None}
-    adjusted = dict(zip(raw, comparison.holm(list(raw.values())), strict=True))
-    for where, test in tests.items():
-        p = adjusted.get(where, test.p_value)
-        if p is None:
-            yield unscored("country_gain_p", where, f"{test.n} dishes are too few for a test", test.n)
-        else:
-            yield scored("country_gain_p", where, p, (test.n, 0))
+    families = ([w for w in tests if w[0] == kind] for kind in ("condition", "condition_origin"))
+    for family in families:
+        own = [tests[where] for where in family]
+        floors = [comparison.least_signed_rank_p(test.n) for test in own]
+        outcomes = comparison.holm_or_reason(
+            [test.p_value for test in own], floors, [f"{test.n} dishes" for test in own]
+        )
+        for where, test, (p, reason) in zip(family, own, outcomes, strict=True):
+            if p is None:
+                few = reason or f"{test.n} dishes are too few for a test"
+                yield unscored("country_gain_p", where, few, test.n)
+            else:
+                yield scored("country_gain_p", where, p, (test.n, 0))
 
 
 def _overall_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:

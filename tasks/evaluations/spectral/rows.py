@@ -93,7 +93,8 @@ def correlation_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric
         yield unscored("er_sr_correlation", OVERALL, first.reason or "no correlation", n, 0.0)
         return
     values = (half.value for half in halves)
-    ci = half_sample_interval(first.value, values, len(study.countries), CORRELATION, MIN_COUNTRIES)
+    n_countries = len(study.countries)
+    ci = half_sample_interval(first.value, values, n_countries, CORRELATION, MIN_COUNTRIES, is_fisher=True)
     yield scored("er_sr_correlation", OVERALL, first.value, (first.n_used, n - first.n_used), ci, 0.0)
 
 

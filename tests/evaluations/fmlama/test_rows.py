@@ -107,22 +107,22 @@ def test_hand_calculation_gives_country_gain(both_rows: list[Metric]) -> None:
 
 def test_hand_calculation_gives_p_values(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     dishes = {
-        f"Q{i:02}": (("Italy", "Japan")[i // 6], f"d{i}", "salt rice", f"菜{i}", "盐") for i in range(12)
+        f"Q{i:02}": (("Italy", "Japan")[i // 7], f"d{i}", "salt rice", f"菜{i}", "盐") for i in range(14)
     }
     study = make_study(dish_rows(dishes), mention_country="both")
     plain, country = scores_of(study, any_answers)
-    plain = replace(plain, ap=np.full((2, 12), 0.5))
+    plain = replace(plain, ap=np.full((2, 14), 0.5))
     # All of Italy's dishes gain, by different amounts; all of Japan's except the first.
-    gains = np.array([1, 2, 3, 4, 5, 6, -1.5, 2.5, 3.5, 4.5, 5.5, 6.5]) / 100
+    gains = np.array([1, 2, 3, 4, 5, 6, 7, -1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]) / 100
     country = replace(country, ap=np.tile(0.5 + gains, (2, 1)))
     rows = rows_of(study, [plain, country], scores_of)
-    # Of the 2^6 signs, one side has rank sum 0 in 1 and at most 1 in 2: p = 2/64 and 4/64; Holm: 2 * 2/64,
-    # then the larger of that and 4/64.
-    assert one(rows, "country_gain_p", "en:en:yes:Italy").value == pytest.approx(4 / 64)
-    assert one(rows, "country_gain_p", "en:en:yes:Japan").value == pytest.approx(4 / 64)
-    # All 12: the loss has rank 2, and {}, {1}, {2} are as extreme: 2 * 3/2^12.
-    assert one(rows, "country_gain_p", "en:en:yes").value == pytest.approx(6 / 4096)
-    assert one(rows, "country_gain_p", "en:en:yes").n_scored == 12
+    # Of the 2^7 signs, one side has rank sum 0 in 1 and at most 1 in 2: p = 2/128 and 4/128; Holm: 2 * 2/128,
+    # then the larger of that and 4/128.
+    assert one(rows, "country_gain_p", "en:en:yes:Italy").value == pytest.approx(4 / 128)
+    assert one(rows, "country_gain_p", "en:en:yes:Japan").value == pytest.approx(4 / 128)
+    # All 14: the loss has rank 2, and {}, {1}, {2} are as extreme: 2 * 3/2^14.
+    assert one(rows, "country_gain_p", "en:en:yes").value == pytest.approx(6 / 2**14)
+    assert one(rows, "country_gain_p", "en:en:yes").n_scored == 14
 
 
 def test_hand_calculation_gives_errors(both_rows: list[Metric]) -> None:

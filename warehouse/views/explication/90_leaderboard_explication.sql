@@ -92,7 +92,7 @@ COMMENT ON COLUMN leaderboard_explication.n_judged IS 'Number of these conversat
 COMMENT ON COLUMN leaderboard_explication.tells_real_from_shuffled IS 'Whether the judges distinguish the model''s recommendations from shuffled ones (both conditions); NULL for fewer than six personas. If not, APR is no evidence of attention to the user.';
 COMMENT ON COLUMN leaderboard_explication.self_preference IS 'Whether a judge and the model are of one model family.';
 COMMENT ON COLUMN leaderboard_explication.treatment_effect IS 'APR in treatment minus control, paired; NULL if unscored.';
-COMMENT ON COLUMN leaderboard_explication.treatment_p_holm IS 'Holm-adjusted p of treatment_effect over the metrics compared; NULL for fewer than six personas.';
+COMMENT ON COLUMN leaderboard_explication.treatment_p_holm IS 'Two-sided p of treatment_effect on APR, which is tested alone; NULL for fewer than six personas.';
 COMMENT ON COLUMN leaderboard_explication.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_explication.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_explication.is_null IS 'Whether the row is of a null recommender, not of a model.';

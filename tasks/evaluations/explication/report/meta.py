@@ -4,18 +4,31 @@ are computed when shown, since every later model changes them and stored rows ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from tasks.metrics.agreement import spearman_interval, spearman_test
-from tasks.metrics.comparison import holm
+from tasks.evaluations.explication.params import CONDITIONS
+from tasks.metrics.agreement import least_spearman_p, spearman_interval, spearman_test
+from tasks.metrics.comparison import holm_or_reason
 from tasks.metrics.dependent_correlations import difference, points_for_correlation
+from tasks.metrics.intervals import least_flip_p
 from tasks.report import Row
 
+HEADLINES = ("apr", "facts_elicited")
+"""The number that tests are about; the second is counted, and stands in where no judge graded."""
+NOT_ASKED = "not in the tested family: {metric} under {condition}"
 _GRADES = ("apr", "interaction")
 _STRUCTURE = ("spectral", "macro_f1")
 _FACTS = ("spectral", "reference_mass")
 _SAME = ("config_hash", "condition", "metric")
+
+
+def asked(held: Collection[tuple[str, str]]) -> tuple[str, str]:
+    """Return the metric and the condition that tests are about, of those that have values: the headline under
+    control. The families of all tests are chosen here, before any p-value is known.
+    """
+    wanted = [(metric, condition) for metric in HEADLINES for condition in CONDITIONS]
+    return next((each for each in wanted if each in held), wanted[0])
 
 
 def correlations(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -23,8 +36,10 @@ def correlations(rows: Iterable[Row]) -> list[dict[str, Any]]:
     needs.
 
     For Spearman's rho each row gets: ci_low and ci_high (none below five models), p_value (exact up to eight
-    models), p_holm (over these rows), needed: number of models at which a test has 80 % power, and
-    unscored_reason, if there is no rho or no interval.
+    models), p_holm, needed: number of models at which a test has 80 % power, and unscored_reason, if there is
+    no rho or no interval. p_holm is adjusted over the family that is asked: the headline (``asked``) of one
+    configuration against every number of another evaluation or ranking. holm_reason says why a row with a
+    p_value has none.
     """
     lines = []
     for row in rows:
@@ -39,7 +54,7 @@ def correlations(rows: Iterable[Row]) -> list[dict[str, Any]]:
         needed = points_for_correlation(test[0], n) if test else None
         own = {"ci_low": low, "ci_high": high, "p_value": test and test[1], "needed": needed}
         lines.append({**row, **own, "unscored_reason": reason})
-    return with_holm(lines)
+    return in_families(lines, least_spearman_p)
 
 
 def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -47,8 +62,8 @@ def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
     rows of meta_explication. The difference is computed for APR and INT under each condition: rho with
     spectral's macro-F1 less rho with an external ranking, or with the mass on countries' own items, over the
     models that have all three. Each has: config_hash, condition, metric, other_evaluation, other_metric,
-    n_models, first, second (both rhos), difference, ci_low, ci_high, p_value, p_holm (over all of them),
-    needed, unscored_reason.
+    n_models, first, second (both rhos), difference, ci_low, ci_high, p_value, p_holm and holm_reason (over
+    those of the headline, as in ``correlations``), needed, unscored_reason.
     """
     structure = {tuple(row[c] for c in _SAME): row for row in rows if _number(row) == _STRUCTURE}
     lines = []
@@ -69,7 +84,7 @@ def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
             "unscored_reason": test.unscored_reason if test else reason,
         }  # fmt: skip
         lines.append({c: row[c] for c in (*_SAME, "other_evaluation", "other_metric")} | numbers)
-    return with_holm(lines)
+    return in_families(lines, least_flip_p)
 
 
 def _number(row: Row) -> tuple[str, str]:
@@ -82,7 +97,28 @@ def _by_model(row: Row, side: str) -> dict[str, float]:
     return dict(zip(row["model_hashes"], row[f"{side}_values"], strict=True))
 
 
-def with_holm(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lines with p_holm over those that have a p-value."""
-    adjusted = iter(holm([line["p_value"] for line in lines if line["p_value"] is not None]).tolist())
-    return [line | {"p_holm": None if line["p_value"] is None else next(adjusted)} for line in lines]
+def in_families(lines: Sequence[dict[str, Any]], floor: Callable[[int], float]) -> list[dict[str, Any]]:
+    """Return the lines with p_holm, and with holm_reason if a line with a p-value has none.
+
+    A family holds the lines of a configuration's headline (``asked``), but not its correlation with another
+    number of explication. floor: number of models -> smallest p.
+    """
+    held: dict[str, set[tuple[str, str]]] = {}
+    for line in lines:
+        held.setdefault(line["config_hash"], set()).add((line["metric"], line["condition"]))
+    wanted = {config: asked(own) for config, own in held.items()}
+    shown = [{**line, "p_holm": None, "holm_reason": None} for line in lines]
+    for config, (metric, condition) in wanted.items():
+        family = []
+        for line in (each for each in shown if each["config_hash"] == config and each["p_value"] is not None):
+            is_asked = (line["metric"], line["condition"]) == (metric, condition)
+            if is_asked and line["other_evaluation"] != "explication":
+                family.append(line)
+            else:
+                line["holm_reason"] = NOT_ASKED.format(metric=metric, condition=condition)
+        sizes = [line["n_models"] for line in family]
+        p_values, floors = [line["p_value"] for line in family], [floor(n) for n in sizes]
+        outcomes = holm_or_reason(p_values, floors, [f"{n} models" for n in sizes])
+        for line, (p, reason) in zip(family, outcomes, strict=True):
+            line["p_holm"], line["holm_reason"] = p, reason
+    return shown

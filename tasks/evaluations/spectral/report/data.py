@@ -21,6 +21,7 @@ class SpectralData(Frames):
         similarity: model, domain, country_a, country_b, similarity; each pair once.
         domains: domain, label, n_items (scored), human_question, human_score, human_sd, human_category,
             human_n (people who ranked; None for a domain of a pack).
+        cohort: cohort, model: the models whose medians are used.
         doubts: model, metric, reason: why a headline result may not beat its null (the view doubt).
     """
 
@@ -28,6 +29,7 @@ class SpectralData(Frames):
     by_question: pl.DataFrame = field(metadata=view("spectral_by_domain"))
     similarity: pl.DataFrame = field(metadata=view("spectral_similarity"))
     domains: pl.DataFrame = field(metadata=view("spectral_domain"))
+    cohort: pl.DataFrame = field(metadata=view("report_cohort", ("evaluation", "config_hash")))
     doubts: pl.DataFrame = field(metadata=view("report_doubt", ("evaluation", "config_hash")))
 
     @cached_property

@@ -90,6 +90,7 @@ def example(
         similarity=_similarity(models, domains, codes, rng),
         countries=frame(countries, "country name region"),
         domains=_domains(domains),
+        cohort=frame([("first", models[0])], "cohort model"),
         doubts=doubts(),
         metrics=_metrics(),
         runs=_runs(everyone),

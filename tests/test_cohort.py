@@ -1,0 +1,50 @@
+"""What is said about a cohort: its size, its members, and a warning about a single one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deployments.evaluations import doors
+from deployments.show.configurations import cohort_line
+from flows.runs import cohort_members
+from tasks.report.cohort import ALONE, cohort_sentence
+from tests.report.stored import row, store_run
+from warehouse import Warehouse, freeze_cohort
+
+
+def test_one_model_is_a_warning_with_advice() -> None:
+    text = cohort_sentence("first", ["a"], "High and Low are relative to its medians", is_frozen=False)
+    assert text == (
+        "cohort first, which this run freezes: 1 model (a). High and Low are relative to its medians. "
+        + ALONE
+    )
+    assert "--cohort NAME" in ALONE
+
+
+@pytest.mark.parametrize("n", [2, 6, 7, 40])
+def test_size_and_members_are_named(n: int) -> None:
+    text = cohort_sentence("mine", [f"m{i}" for i in range(n)])
+    assert text.startswith(f"cohort mine: {n} models (m0, m1")
+    assert (f"{n - 6} more)" in text) == (n > 6)
+    assert ALONE not in text
+
+
+def test_every_door_whose_rows_depend_on_a_cohort_says_so() -> None:
+    assert {name for name, door in doors().items() if door.cohort} == {"spectral", "culturall", "worldwise"}
+
+
+def test_the_board_reads_the_frozen_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULTUREMETER_HOME", str(tmp_path))
+    warehouse = Warehouse.open()
+    assert cohort_members("c0", "first", ["b", "a"]) == (["a", "b"], False)
+    rows = [row("macro_f1", ("overall", "all"), 0.5)]
+    run = store_run(warehouse, "spectral", "a", rows, {}, config="c0", engine=("a", "x"))
+    assert cohort_line(warehouse, "spectral", "c0", doors()["spectral"].cohort) is None, "nothing is frozen"
+    with warehouse.write() as connection:
+        freeze_cohort(connection, "c0", "first", [run])
+    line = cohort_line(warehouse, "spectral", "c0", doors()["spectral"].cohort)
+    assert line is not None
+    assert line.startswith("cohort first: 1 model (a). High and Low")
+    assert line.endswith(ALONE)
