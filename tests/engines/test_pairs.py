@@ -98,7 +98,8 @@ def test_a_system_prompt_that_a_template_drops_is_said_once(
     logging.getLogger("culturemeter").propagate = True
     talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     assert [rendered_context(Drops(), each) for each in (talk[1:], talk, talk)] == ["<Hi>"] * 3
-    assert [record.message.partition(":")[0] for record in caplog.records] == [
+    records = {id(record): record for record in caplog.records}  # two handlers may have one record
+    assert [record.message.partition(":")[0] for record in records.values()] == [
         f"the chat template of 'drops {ignores}' has no place for a system prompt"
     ]
 

@@ -28,6 +28,7 @@ from warehouse import (
 from warehouse.storage import is_disk_full
 
 KIND = "item_logprob"
+BROKEN = f"broken-{'0' * 32}"
 SHOWN = "SELECT country, item, logprob, part, run_id FROM item_logprob ORDER BY ALL"
 
 FULL_DISK = """
@@ -99,7 +100,7 @@ def test_frames_that_are_not_of_the_kind_are_refused(
     ("kind", "name", "message"),
     [
         *((KIND, name, "not a valid part name") for name in ("_empty", "../p", "", ".p")),
-        ("verse", "p1", "unknown part kind 'verse'; known: candidate_score, "),
+        ("verse", "p1", "unknown part kind 'verse'; known: answer_loss, candidate_score, "),
     ],
 )
 def test_wrong_names_of_parts_and_unknown_kinds_are_refused(
@@ -110,8 +111,8 @@ def test_wrong_names_of_parts_and_unknown_kinds_are_refused(
 
 
 def test_error_on_a_missing_part_names_the_file(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*culturemeter check"):
-        read_part(warehouse.home, KIND, "p9")
+    with pytest.raises(WarehouseError, match=r"there is no part .*p9-0*\.parquet.*culturemeter check"):
+        read_part(warehouse.home, KIND, f"p9-{'0' * 32}")
 
 
 def test_full_disk_leaves_no_part(warehouse: Warehouse) -> None:
@@ -220,8 +221,8 @@ def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse) -> None:
     superseded = write(warehouse, "superseded", logprobs("FR", base=-7.0))
     rotten = write(warehouse, "rotten", logprobs("JP"))
     rotten.write_bytes(rotten.read_bytes()[:-1] + b"?")
-    part_path(warehouse.home, KIND, "broken").write_bytes(b"PAR1")
-    assert register_orphans(warehouse, KIND) == ([orphan.stem], ["broken", rotten.stem])
+    part_path(warehouse.home, KIND, BROKEN).write_bytes(b"PAR1")
+    assert register_orphans(warehouse, KIND) == ([orphan.stem], [BROKEN, rotten.stem])
     units = warehouse.query("SELECT unit, part, run_id, n_rows FROM part_unit ORDER BY unit")
     assert units.rows() == [("FR", known.stem, "r1", 2), ("IT", orphan.stem, "r2", 2)]
     assert warehouse.query("SELECT kind, part FROM superseded_part").rows() == [(KIND, superseded.stem)]
@@ -267,6 +268,6 @@ def test_old_temporary_files_are_removed_and_new_ones_are_not(warehouse: Warehou
 
 def test_a_part_behind_a_broken_link_has_no_bytes(warehouse: Warehouse, tmp_path: Path) -> None:
     path = store_part(warehouse, logprobs(), "whole")
-    path.with_stem("broken").symlink_to(tmp_path / "nowhere")
+    path.with_stem(BROKEN).symlink_to(tmp_path / "nowhere")
     sizes = warehouse.store.part_sizes(KIND)
-    assert (sizes["broken"], sizes[path.stem]) == (0, path.stat().st_size)
+    assert (sizes[BROKEN], sizes[path.stem]) == (0, path.stat().st_size)

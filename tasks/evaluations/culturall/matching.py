@@ -208,7 +208,7 @@ class _Accepted:
     def _equals(self, given: Token, wanted: Token) -> bool:
         match given, wanted:
             case Number(), Number():
-                return any(isclose(a, b, rel_tol=1e-12) for a in given.values for b in wanted.values)
+                return any(_is_same(a, b) for a in given.values for b in wanted.values)
             case Unit(), Unit():
                 return self._is_same_unit(given.names, wanted.names)
             case Date(), Date():
@@ -472,3 +472,10 @@ def _weekday(year: int, month: int, day: int) -> int | None:
 @lru_cache(maxsize=64)
 def _alternatives(language: str) -> frozenset[str]:
     return frozenset(locales.own_and_english("alternatives", language))
+
+
+def _is_same(one: float, other: float) -> bool:
+    """Return whether two numbers are equal, up to rounding; whole numbers, such as long codes, exactly."""
+    if float(one).is_integer() and float(other).is_integer():
+        return one == other
+    return isclose(one, other, rel_tol=1e-12)
