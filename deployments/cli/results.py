@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 
 OVERVIEW_TOO = "write an overview of all evaluations and models, and each evaluation's page beside it"
-PUBLISHED = (
-    "show all numbers of the papers beside ours, or none (default: those of the first headline, below)"
-)
+PUBLISHED = "show all numbers of the papers beside ours, or none (default: of the first headline, below)"
 SHORT = 12
 """Number of published values shown under a leaderboard without --wide."""
 NOT_RANKED = (
@@ -45,20 +43,18 @@ CAPTION = (
 Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]
 _AGREEMENT = """
 SELECT * EXCLUDE (other_evaluation, other_label, other_n_apart, ranks, other_ranks)
-    RENAME (other_metric AS benchmark)
-FROM evaluation_agreement WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric
-"""
+    RENAME (other_metric AS benchmark) FROM evaluation_agreement
+WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric"""
 _OF_RUNS = "SELECT DISTINCT {column} FROM run WHERE status = 'finished' AND NOT is_null ORDER BY ALL"
 _RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
 _META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"
 _META_CAPTION = (
     "rho: Spearman's, over the models that have both numbers, with its 95 % interval. p Holm: adjusted for "
-    "the headline's rows, which are tested. needed: number of models that detects such a rho with 80 % power."
+    "the headline's rows alone. needed: number of models that detects such a rho with 80 % power."
 )
 _APART_CAPTION = (
     "Over the models that have all three numbers; p by permuting the two rankings; p Holm: adjusted for "
-    "the headline's rows, which are tested. needed: number of models that detects such a difference with "
-    "80 % power."
+    "the headline's rows alone. needed: number of models that detects such a difference with 80 % power."
 )
 _CAPTION = (
     "rho: Spearman's, over the models that both rank. min rho: smallest |rho| significant at 5 % with this "
@@ -486,8 +482,8 @@ def read_ranking(file: Path) -> pl.DataFrame:
     try:
         names = [
             {
-                "model": checked_name(row.model, "the name of a model"),
-                "benchmark": checked_name(row.benchmark, "the name of a benchmark"),
+                name: checked_name(getattr(row, name), f"the name of a {name}")
+                for name in ("model", "benchmark")
             }
             for row in ranked
         ]

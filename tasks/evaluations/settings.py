@@ -162,10 +162,15 @@ def _selections(rows: Sequence[Setting], params: Params | SimpleNamespace) -> It
 
 
 def _further(rows: Sequence[Setting], packs: Sequence[OwnPack]) -> Iterator[ComparedSetting]:
-    """Yield the content of packs that the table does not list, which the paper does not have."""
+    """Yield the content of packs that the table does not list, which the paper does not have.
+
+    What ``pack from`` made of the authors' files, such as their cultures, is the paper's.
+    """
     listed = {row.pack for row in rows}
     for pack in packs:
-        files = set(pack.rows) - {REPLACES.name, PROMPTS}
+        made = _made(pack)
+        files = {name for name, own in pack.rows.items() if made.get(name) != content_hash(own)}
+        files -= {REPLACES.name, PROMPTS}
         texts = {
             f"{PROMPTS}.{name}" for each in pack.rows.get(PROMPTS, ()) for name, text in each.items() if text
         }
@@ -187,9 +192,7 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
     ours, is_equal = row.ours or "as shipped", False
     for pack in packs:
         there = pack.rows.get(file, ())
-        made = {
-            name: h for each in pack.rows.get(REPLACES.name, ()) for name, h in each.get("made", {}).items()
-        }
+        made = _made(pack)
         if file == PROMPTS and any(each.get(text) for each in there):
             own = [{text: each[text]} for each in there]
             is_edited = row.pack in made and made[row.pack] != content_hash(own)
@@ -203,6 +206,11 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
             ours = f"{len(there)} of pack {pack.name}" + ("" if alone else ", beside the shipped ones")
             ours += "" if is_made else ", edited" if file in made else ", not made by pack from"
     return ComparedSetting(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
+
+
+def _made(pack: OwnPack) -> dict[str, str]:
+    """Return file or text that ``pack from`` made -> hash of its content."""
+    return {name: h for each in pack.rows.get(REPLACES.name, ()) for name, h in each.get("made", {}).items()}
 
 
 def _has_form(text: str, rows: Rows) -> bool:

@@ -61,8 +61,8 @@ def test_plan_line_has_engine_work_time_and_cost(capsys: pytest.CaptureFixture[s
     text = printed(capsys, "title\n3 countries", Estimate(todo, {("item_logprob", LOCAL.hash): 0.25}))
     assert text.startswith("title 3 countries")
     assert "local packed_trie float32 3 of 6 log-probabilities about 12 s none" in text
-    # 26 tokens in at $1 and 100 out at $10 per million.
-    assert "priced on m judge openai 1 of 4 completions unknown ≤ 8,318 tokens, ≤ $0.09" in text
+    # 26 tokens in at $1, and 100 and 8,192 of thinking out at $10 per million.
+    assert "priced on m judge openai 1 of 4 completions unknown ≤ 8,318 tokens, ≤ $0.08" in text
 
 
 def test_plan_without_work_has_no_cost(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,8 +75,8 @@ def test_plan_without_work_has_no_cost(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("spec", "price"),
     [
-        (PRICED, "≤ 2,000,000 tokens, ≤ $20.00"),  # all at the higher price
-        (SERVED, "≤ 2,000,000 tokens"),
+        (PRICED, "≤ 10,192,000 tokens, ≤ $101.92"),  # with 8,192 of thinking, all at the higher price
+        (SERVED, "≤ 10,192,000 tokens"),
         (LOCAL.spec, "none"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deployments.evaluations import shipped_profiles
 from deployments.show import report
-from tasks.packs.shape import PackContent
+from tasks.packs.shape import PackContent, content_hash
 from tests.deployments.commands import call, refused, table
 from tests.report.stored import around, row, store_run
 from warehouse import Warehouse, save_pack
@@ -50,7 +50,8 @@ def test_equality_of_a_published_definition_is_computed_from_settings(warehouse:
     texts = {"persona": "a", "baseline": "b", "question": "c", "embedded": "d"}
     files = {"scenario": 30, "guiding_value": 18, "exemplar": 60, "stereotype": 9}
     content = {name: [{"n": n} for n in range(many)] for name, many in files.items()}
-    content |= {"prompts": [texts], "replaces": [{"files": list(files)}]}
+    made = {name: content_hash(rows) for name, rows in content.items()}
+    content |= {"prompts": [texts], "replaces": [{"files": list(files), "made": made}]}
     pack = PackContent("own", "worldwise", content)
     with warehouse.write() as connection:
         save_pack(connection, pack.hash, "own", "worldwise", {}, pack.rows)

@@ -36,6 +36,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("FAR_API_KEY", KEY)
+    monkeypatch.setenv("CULTUREMETER_TRUST", "FAR_API_KEY@http://llm.example FAR_API_KEY@x.example")
 
 
 def error_of(engine_spec: EngineSpec) -> str:

@@ -184,7 +184,7 @@ def test_replicas_divide_gpus_or_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_more_replicas_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "visible_gpus", lambda: ["0", "1", "2"])
     spec = EngineSpec(
-        name="large", kind="vllm", model="x/y", content="x", dtype="bfloat16", tensor_parallel=2
+        name="large", kind="vllm", model="x/y", revision="0" * 40, dtype="bfloat16", tensor_parallel=2
     )
     with pytest.raises(EngineError, match=r"'large': 2 replicas of 2 GPUs each do not fit on 3: lower --rep"):
         load_engine(spec, tmp_path, "generate")

@@ -74,7 +74,6 @@ def test_pickle_is_never_read_as_word_vectors(tmp_path: Path) -> None:
     ("options", "permission", "option"),
     [
         ({"trust_remote_code": True}, "remote_code", "remote-code"),
-        ({"load_format": "pt"}, "pickle", "pickle"),
     ],
 )
 @pytest.mark.parametrize("kind", ["packed_trie", "vllm"])
