@@ -43,8 +43,8 @@ CAPTION = (
 Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]
 _AGREEMENT = """
 SELECT * EXCLUDE (other_evaluation, other_label, other_n_apart, ranks, other_ranks)
-    RENAME (other_metric AS benchmark) FROM evaluation_agreement
-WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric"""
+    RENAME (other_metric AS benchmark)
+FROM evaluation_agreement WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric"""
 _OF_RUNS = "SELECT DISTINCT {column} FROM run WHERE status = 'finished' AND NOT is_null ORDER BY ALL"
 _RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
 _META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"

@@ -82,7 +82,8 @@ def test_no_role_exceeds_its_planned_completions_tokens_and_cost(
     assert (code, server.requests) == (0, [])
     assert run(*RUN, "--max-turns", turns)[0] == 0
     used = warehouse.query(
-        "SELECT string_split(model, '_')[1] AS model, count(*) AS n, sum(prompt_tokens)::INTEGER, sum(completion_tokens)::INTEGER "
+        "SELECT string_split(model, '_')[1] AS model, count(*) AS n, "
+        "sum(prompt_tokens)::INTEGER, sum(completion_tokens)::INTEGER "
         "FROM response GROUP BY ALL"
     )
     planned = bounds(plan)
