@@ -26,8 +26,7 @@ Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 
 OVERVIEW_TOO = "write an overview of all evaluations and models, and each evaluation's page beside it"
 PUBLISHED = "show all numbers of the papers beside ours, or none (default: of the first headline, below)"
-SHORT = 12
-"""Number of published values shown under a leaderboard without --wide."""
+SHORT = 12  # published values under a leaderboard without --wide
 NOT_RANKED = (
     "Sorted by name, not ranked: the papers had other models, items and prompts. equal, near: how close "
     "the definition is to ours. All cells: csv, or the table published_result."
