@@ -94,7 +94,7 @@ def test_nested_parquet_values_are_those_of_polars(tmp_path: Path) -> None:
 
 def test_a_panic_is_an_error_that_names_the_file() -> None:
     class PanicError(BaseException):
-        """As those of polars."""
+        """Stands for the panics of polars, which are no Exception."""
 
     with (
         pytest.raises(TableError, match=r"t\.parquet: not a readable Parquet file: it broke: check"),

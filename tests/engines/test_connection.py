@@ -1,4 +1,4 @@
-"""What is wrong in the user's environment is one line that names the variable, and never its value."""
+"""A fault of the user's environment is one line that names the variable, and never its value."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ class _Accepted:
     def _equals(self, given: Token, wanted: Token) -> bool:
         match given, wanted:
             case Number(), Number():
-                return any(_is_same(a, b) for a in given.values for b in wanted.values)
+                return any(_are_equal(a, b) for a in given.values for b in wanted.values)
             case Unit(), Unit():
                 return self._is_same_unit(given.names, wanted.names)
             case Date(), Date():
@@ -474,7 +474,7 @@ def _alternatives(language: str) -> frozenset[str]:
     return frozenset(locales.own_and_english("alternatives", language))
 
 
-def _is_same(one: float, other: float) -> bool:
+def _are_equal(one: float, other: float) -> bool:
     """Return whether two numbers are equal, up to rounding; whole numbers, such as long codes, exactly."""
     if float(one).is_integer() and float(other).is_integer():
         return one == other
