@@ -14,9 +14,13 @@ from flows.cohort import Selection
 from flows.losses import detail as loss_detail
 from flows.losses import withheld
 from flows.session import SHARED, RunSession
+from flows.stored import samples_of
 from tasks.engines.specs import model_hash
 from tasks.evaluations.contract import Detail, Tables
 from tasks.identity import digest
+from tasks.loop import steps
+from tasks.loop.kept_samples import Kept, frame_of
+from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine
 from tasks.loop.rows import metric_frame, points_frame
 from warehouse import (
@@ -42,6 +46,7 @@ _BEGUN = "SELECT run_id FROM run WHERE status = 'running' AND run_id IN (SELECT 
 def start(session: RunSession) -> None:
     """Record all runs with their packs, items and first requests, in one transaction."""
     session.ids = session.run_ids()
+    session.content = _store_content(session)
     frames = {model: _request_frame(session, model) for model in session.ids}
     warehouse = Warehouse.open()
     with warehouse.write() as connection:
@@ -97,6 +102,8 @@ def save(session: RunSession, tables: Tables, selection: Selection) -> None:
         details.setdefault(model, []).append(Detail("headline_value", points))
     for model in session.lost_of.keys() & session.ids.keys() & selection.rows.keys():
         details.setdefault(model, []).append(loss_detail(session.lost_of[model]))
+    for model in session.candidates.keys() & session.ids.keys() & selection.rows.keys():
+        details.setdefault(model, []).append(_samples(session, model))
     parts = [
         _write_detail(session, ids[model], model, detail)
         for model, of_model in details.items()
@@ -140,11 +147,26 @@ def _run_row(session: RunSession, run: str, model: str, engine: Engine | None = 
         model_hash=model_hash(spec) if spec else "null",
         params=session.params.model_dump(exclude={"models", "occasion"}),
         engine=spec.described() if spec else {},
-        item_lists=session.study.materials,
+        item_lists={**session.study.materials, **({"content": session.content} if session.content else {})},
         boundary_rule=session.boundary_rule(model) if engine else "none",
         code_version=version("culturemeter"),
         occasion=session.params.occasion,
     )
+
+
+def _store_content(session: RunSession) -> str:
+    """Store what the study was built from, once by content; return its hash, "" if it is in code or packs."""
+    if session.evaluation.content is None:
+        return ""
+    rows = session.evaluation.content(session.study)
+    name = digest([session.evaluation.name, rows], 32)
+    frame = pl.DataFrame(rows).with_row_index("place").with_columns(
+        content=pl.lit(name), request_hash=pl.lit(name), run_id=pl.lit(name),
+        model=pl.lit(session.evaluation.name),
+    )  # fmt: skip
+    if steps.stored("content", name, [name], ("place",)).is_empty():
+        steps.store_part("content", name, frame)
+    return name
 
 
 def _request_frame(session: RunSession, model: str) -> pl.DataFrame:
@@ -154,6 +176,16 @@ def _request_frame(session: RunSession, model: str) -> pl.DataFrame:
     frame = pl.DataFrame(rows, dict.fromkeys(("request_hash", "topic", "label"), pl.String), orient="row")
     joined = pl.col("topic", "label").unique(maintain_order=True).str.join(", ")
     return frame.group_by("request_hash", maintain_order=True).agg(joined)
+
+
+def _samples(session: RunSession, model: str) -> Detail:
+    """Return a model's samples as rows, without the texts that its requests' completions hold."""
+    completions, kept = session.completions(model), Kept()
+    for each in session.wanted_by_model.get(model, ()):
+        if isinstance(each.request, Prompts):
+            kept.add(each.request, each.request_hash, completions(each.request))
+    of_model = samples_of(session.evaluation, session.study, completions)
+    return Detail("sample", frame_of(of_model, kept, session.config))
 
 
 def _write_detail(session: RunSession, run: str, model: str, detail: Detail) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from warehouse.at_work import at_work
 
 _RUN = """
 SELECT run_id, evaluation, config_hash, model, engine_hash, coalesce(occasion, '') AS occasion, profile,
-    params, engine, boundary_rule, code_version, started_at, finished_at
+    params, engine, item_lists->>'content' AS content, boundary_rule, code_version, started_at, finished_at
 FROM run WHERE NOT is_null"""
 _FROZEN = f"""{_RUN} AND config_hash = $config
     AND run_id IN (SELECT run_id FROM cohort WHERE config_hash = $config AND cohort = $cohort)
@@ -35,7 +35,10 @@ _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run, a row of the table ``run``; ``engine`` is ``EngineSpec.described``."""
+    """A finished run, a row of the table ``run``; ``engine`` is ``EngineSpec.described``.
+
+    content: hash of the stored content of its evaluation; None if it is in the code, or in packs.
+    """
 
     run_id: str
     evaluation: str
@@ -46,6 +49,7 @@ class FinishedRun:
     profile: str
     params: Mapping[str, Any]
     engine: Mapping[str, Any]
+    content: str | None
     boundary_rule: str
     code_version: str
     started_at: datetime

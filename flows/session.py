@@ -65,6 +65,8 @@ class RunSession:
     """Model, or SHARED -> all its requests when it was last planned."""
     ids: dict[str, str] = field(default_factory=dict)
     """Model -> its run, once the session is started."""
+    content: str = ""
+    """Hash of the evaluation's stored content, once the session is started; "" if it has none."""
     dropped: dict[str, Exception] = field(default_factory=dict)
     """Model, or SHARED, that gets no rows -> why."""
     failed_engines: set[tuple[str, str]] = field(default_factory=set)

@@ -1,14 +1,17 @@
 """Finished runs read again: their samples, and their rows recomputed to compare them with the stored ones.
 
-A run stores its parameters, not its prompts. So its study is rebuilt, and its ``config_hash`` shows whether
-it is unchanged. Anyone who can write the warehouse's file can change a row, so rows are recomputed from
-stored answers, whose parts are checked against the hashes in their names. No model is loaded.
+Samples are stored with the rows. Rows are recomputed from the study, which is rebuilt of the run's parameters
+and of its stored content, or of the code's if it has none; its ``config_hash`` shows whether it is unchanged.
+Anyone who can write the warehouse's file can change a row, so rows are recomputed from stored answers, whose
+parts are checked against the hashes in their names. No model is loaded.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from math import isclose
 from typing import Any
@@ -20,11 +23,14 @@ from flows.runs import FinishedRun
 from flows.session import build
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Study, comparable
-from tasks.loop import steps
+from tasks.evaluations.recipe.evaluation import restored
+from tasks.loop import kept_samples, steps
+from tasks.loop.kept_samples import COLUMNS, Sent, sent_in
 from tasks.loop.prompts import Prompts
 from tasks.loop.rows import Metric
 from tasks.loop.samples import Sample, plain
-from warehouse import Warehouse, WarehouseError
+from tasks.loop.written import without_reasoning
+from warehouse import Warehouse, WarehouseError, read_answers
 
 _RUNS = f"""{runs.FINISHED}
     AND ($evaluation::VARCHAR IS NULL OR evaluation = $evaluation)
@@ -44,6 +50,9 @@ FROM metric_value AS m JOIN run AS r USING (run_id)
 WHERE r.config_hash = $config AND coalesce(r.occasion, '') = $occasion AND r.status = 'finished'
     AND r.code_version = $version
 """
+_REPLY = ("item", "conversation", "text")
+_AT_ONCE = 256
+"""Most samples in memory."""
 _NUMBERS = ("value", "unscored_reason", "n_scored", "n_unscored", "ci_low", "ci_high", "null_value")
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 """Tolerances; other processors and versions of numpy round sums differently by far less."""
@@ -77,6 +86,31 @@ def finished_runs(
     return selected
 
 
+def as_it_was(
+    evaluation_of: Callable[[str], Evaluation[Any, Any, Any]], run: FinishedRun
+) -> Evaluation[Any, Any, Any]:
+    """Return the evaluation of a run, with the content that the run stored if it stored any.
+
+    Args:
+        evaluation_of: returns the evaluation that has a name now; raises ValueError.
+
+    Raises:
+        ValueError: there is none, and no content is stored.
+    """
+    try:
+        own = evaluation_of(run.evaluation)
+    except ValueError:
+        if run.content is None:
+            raise
+        own = None
+    if run.content is None:
+        assert own is not None
+        return own
+    rows = steps.stored("content", run.content, [run.content], ("place", "part_of", "body"))
+    make = own.restored if own and own.restored else partial(restored, None, None)
+    return make(run.evaluation, rows.sort("place").to_dicts())
+
+
 def rebuilt(evaluation: Evaluation[Any, Any, Any], run: FinishedRun) -> tuple[Study, Completions]:
     """Return the study of a run and its stored completions.
 
@@ -98,10 +132,33 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: FinishedRun) -> tuple[St
     return study, Completions(run.candidate, engines, steps.stored)
 
 
-def samples(
+def samples(run: FinishedRun) -> Iterator[Sample]:
+    """Yield a run's samples as they were stored with its rows: no content of today is read.
+
+    Raises:
+        WarehouseError: none are stored. CorruptPart: a part cannot be read.
+    """
+    warehouse = Warehouse.open()
+    rows = steps.stored("sample", run.run_id, [run.config_hash], COLUMNS)
+    if rows.is_empty():
+        raise WarehouseError(f"{run.evaluation}, {run.model}: no samples are stored: run it again")
+    for batch in rows.iter_slices(_AT_ONCE):
+        rows_of_batch = batch.to_dicts()
+        by_request: dict[str, list[str]] = {}
+        for sent in sent_in(rows_of_batch):
+            by_request.setdefault(sent.request, []).append(sent.prompt)
+        replies = {
+            Sent(request, row["item"]): (json.loads(row["conversation"]), without_reasoning(row["text"]))
+            for request, prompts in by_request.items()
+            for row in read_answers(warehouse, "response", request, prompts, _REPLY).to_dicts()
+        }
+        yield from kept_samples.samples_of(rows_of_batch, replies.__getitem__)
+
+
+def samples_of(
     evaluation: Evaluation[Any, Any, Any], study: Study, completions: Completions
 ) -> Iterator[Sample]:
-    """Yield a run's samples; for an evaluation that defines none, each prompt with its completion."""
+    """Yield a model's samples; for an evaluation that defines none, each prompt with its completion."""
     if evaluation.samples is not None:
         yield from evaluation.samples(study, completions)
         return
@@ -160,9 +217,10 @@ def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Ite
         return run.evaluation, run.config_hash, run.occasion, run.code_version
 
     every = sorted(runs.every_finished(), key=lambda run: (*group_key(run), run.model))
-    for (name, config, occasion, version), group in groupby(every, group_key):
+    for (name, config, occasion, version), runs_of_group in groupby(every, group_key):
+        group = list(runs_of_group)
         try:
-            new = _rows(evaluation_of(name), list(group))
+            new = _rows(as_it_was(evaluation_of, group[0]), group)
         except (WarehouseError, EngineError, KeyError, ValueError) as error:
             yield RecomputedRows(name, config, occasion, 0, (), str(error))
             continue

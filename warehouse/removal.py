@@ -18,7 +18,7 @@ from warehouse.at_work import at_work
 from warehouse.connection import Warehouse
 from warehouse.storage import WarehouseError, execute_with, now
 
-ANSWERS = ("candidate_score", "embedding", "item_logprob", "option_score", "response")
+ANSWERS = ("candidate_score", "embedding", "item_logprob", "option_score", "pair_score", "response")
 """Kinds of parts with answers of engines; the other kinds are detail tables of one run."""
 
 _FIND = "SELECT run_id, evaluation, model, status FROM run WHERE starts_with(run_id, ?)"

@@ -11,24 +11,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deployments.cli.common import Occasion, check_evaluation, errors, of_evaluations
 from deployments.cli.suggest import Suggesting
 from deployments.cli.which import Config, Profile, evaluations, of_hash
-from deployments.evaluations import doors, evaluation
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
 from deployments.show.display import out, say, working
-from tasks.engines.protocols import EngineError
-from tasks.packs.shape import PackError
 from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
     from flows.runs import FinishedRun
-    from tasks.evaluations.contract import Evaluation
-    from tasks.loop.samples import Sample
 
 app = typer.Typer(
     cls=Suggesting, no_args_is_help=True, help="Write results in the formats of other programs."
@@ -123,21 +118,20 @@ def _written(
     Raises:
         EngineError: inspect-ai is not installed. WarehouseError: no run fits.
     """
-    check_evaluation(name)
     warehouse, n_same = Warehouse.existing(), 0
+    if name not in evaluations(warehouse):  # stored runs of an evaluation that is gone are shown
+        check_evaluation(name)
     configure(warehouse.home)  # before Prefect is imported
     from deployments.show.inspect_logs import needed_version, write_log
+    from flows.stored import samples
 
     needed_version()
     for run in _runs(warehouse, name, which, model, occasion):
-        if run.evaluation not in doors():
-            continue
         metrics = warehouse.query(_METRICS, [run.run_id])
         try:
-            of = evaluation(run.evaluation)
             with working(f"{run.evaluation}, {run.model}: writing"):
-                path = write_log(folder / run.evaluation, run, metrics, _lazily(of, run))
-        except (WarehouseError, EngineError, PackError) as error:
+                path = write_log(folder / run.evaluation, run, metrics, samples(run))
+        except WarehouseError as error:
             yield str(error)
             continue
         n_same += path is None
@@ -175,13 +169,6 @@ def _runs(
     if profile:
         raise WarehouseError(f"no finished run has the profile {profile!r}: `culturemeter runs` lists them")
     return finished_runs(None, None, model, occasion)
-
-
-def _lazily(of: Evaluation[Any, Any, Any], run: FinishedRun) -> Iterator[Sample]:
-    """Yield the samples of a run; its study is built when the first one is read."""
-    from flows.stored import rebuilt, samples
-
-    yield from samples(of, *rebuilt(of, run))
 
 
 def _view(folder: Path, port: int) -> None:

@@ -293,6 +293,8 @@ class Evaluation(Generic[P, S, A]):
             prompts, completions and verdicts for people to read, one by one to save memory. None: only
             prompts and completions are shown. pack: content that a user's pack may add to ``tables``; None:
             nothing. described: for an evaluation from a recipe; None: it is in files.
+        content: study -> what it was built from, as rows ``part_of`` and ``body``, stored by content with a
+            run. restored: name and these rows -> the evaluation as it was. None: it is in the code, or packs.
     """
 
     name: str
@@ -311,3 +313,5 @@ class Evaluation(Generic[P, S, A]):
     samples: Callable[[S, Completions], Iterable[Sample]] | None = None
     pack: Shape | None = None
     described: Described | None = None
+    content: Callable[[S], Rows] | None = None
+    restored: Callable[[str, Rows], Evaluation[Any, Any, Any]] | None = None

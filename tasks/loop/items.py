@@ -88,6 +88,7 @@ class ItemScores(ScoringRequest[ItemLogprobs | str]):
                 "domain": [self.topic] * logprobs.size,
                 "question": [self.label] * logprobs.size,
                 "country": [unit for unit in units for _ in self.items],
+                "prompt": [self.questions[unit] for unit in units for _ in self.items],
                 "item": list(self.items) * len(units),
                 "logprob": logprobs.ravel(),
                 "n_tokens": np.tile(n_tokens, len(units)),

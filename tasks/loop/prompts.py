@@ -81,7 +81,7 @@ class Completion:
 
 
 ROW: dict[str, pl.DataType] = {
-    **dict.fromkeys(("item", "conversation", "text", "finish_reason"), pl.String()),
+    **dict.fromkeys(("item", "conversation", "schema", "sampling", "text", "finish_reason"), pl.String()),
     **dict.fromkeys(("prompt_tokens", "completion_tokens", "seed"), pl.Int64()),
     "option_logprobs": pl.String(),
 }
@@ -217,20 +217,23 @@ def _completed(
         places = [place for place in own if place in written]
         losses.append({sent[place][1]: lost[place] for place in own if place in lost})
         start += len(units)
-        frame = _rows([sent[place][2] for place in places], [written[place] for place in places])
+        frame = _rows([sent[place] for place in places], [written[place] for place in places])
         answered.append(([sent[place][1] for place in places], frame))
     if failure:
         raise Unfinished(str(failure), answered, losses)
     return answered
 
 
-def _rows(prompts: Sequence[Prompt], generations: Sequence[Generation]) -> pl.DataFrame:
+def _rows(sent: Sequence[tuple[Prompts, str, Prompt]], generations: Sequence[Generation]) -> pl.DataFrame:
     """Return rows of a part, one per prompt."""
+    prompts = [prompt for *_, prompt in sent]
     conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
     return pl.DataFrame(
         {
             "item": [prompt.id for prompt in prompts],
-            "conversation": [json.dumps(c, ensure_ascii=False) for c in conversations],
+            "conversation": [_json(conversation) for conversation in conversations],
+            "schema": [None if prompt.schema is None else _json(prompt.schema) for prompt in prompts],
+            "sampling": [_json(asdict(request.sampling_of(unit))) for request, unit, _ in sent],
             "text": [g.text for g in generations],
             "finish_reason": [g.finish_reason for g in generations],
             "prompt_tokens": [g.prompt_tokens for g in generations],
@@ -240,6 +243,10 @@ def _rows(prompts: Sequence[Prompt], generations: Sequence[Generation]) -> pl.Da
         },
         schema=ROW,
     )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _one_if_same(values: list[T]) -> T | list[T]:
@@ -252,4 +259,4 @@ def _options(prompt: Prompt, generation: Generation) -> str | None:
     if not prompt.options:
         return None
     logprobs = option_logprobs(generation.tokens, generation.text, prompt.options, prompt.field)
-    return None if logprobs is None else json.dumps(logprobs, ensure_ascii=False)
+    return None if logprobs is None else _json(logprobs)

@@ -111,7 +111,8 @@ class Recipe(PackRow):
 
     Attributes:
         title: the question in one line.
-        items: CSV file of the items; the column ``item`` names them, else their content.
+        items: CSV file of the items; the column ``item`` names them, else ``id`` if its values differ, else
+            their content.
         prompt, system: Jinja2 templates over the columns of an item.
         cluster: see ``WHY``. slices: columns; every number is also computed for each of their values.
         average: items: a number is the mean over items; clusters: the mean over clusters of the mean over a

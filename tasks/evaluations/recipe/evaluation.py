@@ -21,7 +21,7 @@ from tasks.evaluations.contract import (
     Tables,
     comparable,
 )  # fmt: skip
-from tasks.evaluations.recipe import groups, options, rows, texts
+from tasks.evaluations.recipe import groups, kept, options, rows, texts
 from tasks.evaluations.recipe.definition import (
     GIVEN,
     LETTERS,
@@ -89,7 +89,24 @@ def evaluation_of(
         compares=False,
         samples=samples,
         described=described(loaded),
+        content=kept.content,
+        restored=partial(restored, loaded, knobs),
     )
+
+
+def restored(
+    own: LoadedRecipe | None, knobs: Mapping[str, Any] | None, name: str, rows: Rows
+) -> Evaluation[Any, RecipeStudy, RecipeAnswers]:
+    """Return the evaluation of stored content.
+
+    Args:
+        own, knobs: the content and further params of the evaluation that has this name now; None if none has.
+
+    Raises:
+        ValueError: the rows are no content of an evaluation.
+    """
+    loaded = kept.loaded_of(name, rows, own)
+    return evaluation_of(loaded, lambda params: loaded, knobs)
 
 
 def described(loaded: LoadedRecipe) -> Described:

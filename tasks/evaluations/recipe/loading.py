@@ -18,6 +18,9 @@ from tasks.packs.files import AnyCells, header_of, read_csv, tables_of
 from tasks.packs.shape import PackError, PackFault, PackFile
 from tasks.parsing import text_of
 
+ID = "id"
+"""Column that names the items of a file without a column ``item``."""
+
 Read = Callable[[str], bytes]
 """A file beside the definition, by name. Raises OSError."""
 
@@ -75,7 +78,8 @@ def _examined(
         faults += checks.input_faults(definition, rubric, header, definition.rubric)
     faults += of_definition
     unread = unknown | {fault.column for fault in of_definition}
-    items = [_item(definition, row, line, header) for line, row in rows]
+    named_by = _names(rows, header)
+    items = [_item(definition, row, line, header, named_by) for line, row in rows]
     faults += checks.repeated(items, named)
     if "cluster" not in unread:
         faults += checks.cluster_faults(definition, items, named)
@@ -121,9 +125,17 @@ def _published(definition: Recipe, read: Read) -> tuple[tuple[dict[str, Any], ..
     return tuple(row for *_, row in placed), faults
 
 
-def _item(definition: Recipe, row: Mapping[str, str], line: int, header: Sequence[str]) -> Item:
+def _names(rows: Sequence[tuple[int, Mapping[str, str]]], header: Sequence[str]) -> str:
+    """Return the column that names the items: ``item``, else ``id`` if it tells all rows apart."""
+    own = [row.get(ID, "") for _, row in rows]
+    return ID if ITEM not in header and ID in header and all(own) and len({*own}) == len(own) else ITEM
+
+
+def _item(
+    definition: Recipe, row: Mapping[str, str], line: int, header: Sequence[str], named_by: str
+) -> Item:
     fields = {column: row.get(column, "") for column in header}
-    return Item(fields.get(ITEM) or digest(fields, 12), fields.get(definition.cluster, ""), fields, line)
+    return Item(fields.get(named_by) or digest(fields, 12), fields.get(definition.cluster, ""), fields, line)
 
 
 def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], list[PackFault]]:

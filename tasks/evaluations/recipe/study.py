@@ -93,11 +93,13 @@ class RecipeStudy:
     """All requests, independent of the model.
 
     Attributes:
-        items: in the order of their names; all arrays have this order. panel: for a judged evaluation.
+        chosen: the items of the files that are asked, in the order of their names. items: the same, or once
+            for each order of their options; all arrays have this order. panel: for a judged evaluation.
     """
 
     params: Params
     loaded: LoadedRecipe
+    chosen: tuple[Item, ...]
     items: tuple[Item, ...]
     panel: Panel | None = None
     computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -178,13 +180,13 @@ def build_study(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engi
         ValueError: a slice has no item, none is left, or a judge is named twice.
     """
     wanted = {column: getattr(params, column) for column in loaded.definition.slices}
-    chosen = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
-    items = spread(chosen, getattr(params, "limit", None))
+    fitting = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
+    items = chosen = spread(fitting, getattr(params, "limit", None))
     if getattr(params, "orders", GIVEN) == ROTATED:
         items = tuple(turned for item in items for turned in rotations(cast(Choice, loaded.definition), item))
     if getattr(params, "by", "") == LETTER and not options_are_shown(loaded.definition):
         raise ValueError("--by letter: the prompt does not show {{ choices }}: add {{ choices }} to it")
-    return RecipeStudy(params, loaded, items, _panel(loaded, params, engines))
+    return RecipeStudy(params, loaded, chosen, items, _panel(loaded, params, engines))
 
 
 def _panel(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> Panel | None:

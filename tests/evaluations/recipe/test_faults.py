@@ -206,6 +206,25 @@ def test_slice_named_like_a_parameter_is_refused() -> None:
         assert any(f.column == "slices" for f in faults), knob
 
 
+def test_items_are_named_by_id_if_it_tells_them_apart_and_there_is_no_column_item() -> None:
+    def names(*changes: Change) -> list[str]:
+        def all_of(text: str) -> str:
+            for change in changes:
+                text = change(text)
+            return text
+
+        made, faults = examined(changed("short_answer", {ITEMS: all_of}))
+        assert made is not None
+        assert faults == []
+        study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
+        return [str(name) for name in study.names]
+
+    assert {"jp", "th"} <= {*names(swap("item,", "id,"))}
+    twice = names(swap("item,", "id,"), swap("\njp,", "\nth,"))
+    assert len({*twice}) == len(twice)  # named by content
+    assert "jp" not in twice
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_examples_have_no_faults(recipe: str) -> None:
     made, faults = examined(changed(recipe, {}))
