@@ -6,7 +6,7 @@ A session is prepared once and planned again before each round. ``records`` writ
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -18,6 +18,7 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
+import polars as pl
 from prefect.context import FlowRunContext
 
 from flows import runs
@@ -34,7 +35,7 @@ from tasks.loop.plan import Answer, Plan, PlanLine, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.packs.shape import PackContent
 from tasks.report.losses import Loss
-from warehouse import CorruptPart, Warehouse
+from warehouse import KINDS, CorruptPart, Warehouse
 
 SHARED = ""
 """Key of the study's own requests, in place of a model's name."""
@@ -374,7 +375,9 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
     folder, roles = Warehouse.open().home / "models", evaluation.engines(params)
-    candidates, engines = room.divided(_candidates(params, study), engines, roles, folder)
+    candidates, engines = room.divided(
+        _candidates(params, study, writes=_writes(evaluation, study, engines)), engines, roles, folder
+    )
     session = RunSession(evaluation, study, candidates, engines, packs)
     session.plan_round()
     if session.plan.left:
@@ -399,20 +402,31 @@ def build(
     return evaluation.study(params, tables, engines), engines, packs
 
 
-def _candidates(params: Params, study: Study) -> dict[str, Engine]:
-    """Return the engine of each model.
+def _candidates(params: Params, study: Study, *, writes: bool) -> dict[str, Engine]:
+    """Return the engine of each model. writes: whether models must write texts.
 
     A name that another engine has, in this run or under the same configuration, gets a suffix of its hash.
     """
     taken = runs.namesakes(comparable(study))
     candidates: dict[str, Engine] = {}
     for model in dict.fromkeys(params.models):
-        engine = steps.engine_of(model, "candidate", params.dtype)
+        engine = steps.engine_of(model, "candidate", params.dtype, writes=writes)
         name = engine.name
         if name in candidates or taken.get(name, {engine.hash}) != {engine.hash}:
             name = f"{name}#{engine.hash[:4]}"
         candidates[name] = replace(engine, name=name, occasion=params.occasion)
     return candidates
+
+
+def _writes(evaluation: Evaluation[Any, Any, Any], study: Study, engines: Mapping[str, Engine]) -> bool:
+    """Return whether the study's first requests ask candidates for texts."""
+
+    def nothing(kind: str, request: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+        return pl.DataFrame(schema={column: KINDS[kind].columns[column] for column in columns})
+
+    anybody = Engine("anybody", "", "", "anybody")  # studies keep what they read by name or hash
+    requests = evaluation.ask(study, Completions(anybody, engines, nothing))
+    return any(each.role == "candidate" and each.ability == "generate" for each in requests)
 
 
 def occasion(template: str) -> str:

@@ -18,7 +18,7 @@ from deployments.cli.common import As, DryRun, NoServer, Verbose, errors
 from deployments.cli.suggest import Suggesting
 from deployments.serve.server import configure, connect
 from deployments.show import plan
-from deployments.show.display import Format, notes, say, show, working
+from deployments.show.display import Format, notes, on_stdout, say, show, working
 from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams
 from tasks.builders.specnorm.params import TARGET_COUNTRIES, TARGET_ITEMS, TARGET_YES_SHARE, SpecnormParams
 from tasks.people.review_file import check_new
@@ -74,7 +74,8 @@ def _command(
             configure(warehouse.home, verbose)
             params = options.validated(kind, options.values(kind, given))
             about, session = planned(params)
-            plan.show(about, plan.Estimate.of(session.plan))
+            with on_stdout(dry_run):
+                plan.show(about, plan.Estimate.of(session.plan))
             if dry_run:
                 return
             if not no_server:

@@ -30,7 +30,7 @@ from deployments.evaluations import (
     sound,
 )
 from deployments.serve.server import configure, connect
-from deployments.show.display import notes, say, working
+from deployments.show.display import notes, on_stdout, say, working
 from tasks.engines.protocols import EngineError
 from tasks.engines.served.providers import thinking_tokens
 from tasks.engines.specs import allow
@@ -63,6 +63,8 @@ Examples:
 
 - `culturemeter run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
 _AGAIN = "generate everything anew, on an occasion named after the time; earlier answers are kept"
+_SETTINGS = "with --dry-run: list every setting beside the paper's, as profile paper does"
+PAPER = "paper"
 _PROBE = """measure for up to five seconds how fast a model scores here, if that was never measured
 (default: yes before a run, no on a dry run)"""
 _CODE = "allow engine specs to run Python code of the model's repository: read the code first"
@@ -84,6 +86,7 @@ class Switches:
     ] = None
     profile: Annotated[str, _option(metavar="NAME", text=_PROFILE, panel=options.HOW_MUCH)] = DEFAULT_PROFILE
     dry_run: Annotated[bool, _option("--dry-run", text="show the plan and stop")] = False
+    settings: Annotated[bool, _option("--settings", text=_SETTINGS)] = False
     again: Annotated[bool, _option("--again", text=_AGAIN)] = False
     probe: Annotated[bool | None, _option("--probe/--no-probe", text=_PROBE, show_default=False)] = None
     no_server: Annotated[bool, _option("--no-server", text=NO_SERVER)] = False
@@ -170,11 +173,13 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
     models = options.split(switches.model or doors()[name].models)
     params = options.values(kind, texts)
     values = {"models": models} | labelled(profile(name, switches.profile, models), params)
-    session, _ = _planned(name, options.validated(kind, values | params), switches)
-    if switches.dry_run:
-        from deployments.show import settings
+    with on_stdout(switches.dry_run):
+        session, _ = _planned(name, options.validated(kind, values | params), switches)
+        if switches.dry_run:
+            from deployments.show import settings
 
-        settings.show(name, session.params, session.packs)
+            is_whole = switches.settings or session.params.profile == PAPER
+            settings.show(name, session.params, session.packs, is_whole=is_whole)
     if session.is_done():
         say("nothing to do", style="")
     elif switches.dry_run and session.failures:
@@ -221,19 +226,21 @@ def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
     estimates, failures, is_done = [], [], True
     for name, taken in packs.items():
         try:
-            session, estimate = _planned(name, one_of_all(name, chosen, taken), switches)
+            with on_stdout(switches.dry_run):
+                session, estimate = _planned(name, one_of_all(name, chosen, taken), switches)
         except (EngineError, WarehouseError, ValueError) as error:
             failures.append(f"{name}: {error}")
             continue
         estimates.append(estimate)
         failures += [f"{name}: {failure}" for failure in session.failures]
         is_done &= session.is_done()
-    for pack in chosen.packs:
-        say(f"pack {pack}: {', '.join(name for name, some in packs.items() if pack in some)}", style="")
     without = [name for name, some in packs.items() if not some]
-    if chosen.packs and without:
-        say(f"without a pack: {', '.join(without)}", style="")
-    plan.show_sum(estimates)
+    with on_stdout(switches.dry_run):
+        for pack in chosen.packs:
+            say(f"pack {pack}: {', '.join(name for name, some in packs.items() if pack in some)}", style="")
+        if chosen.packs and without:
+            say(f"without a pack: {', '.join(without)}", style="")
+        plan.show_sum(estimates)
     if switches.dry_run or not estimates:
         if failures:
             raise ValueError("\n".join(failures))

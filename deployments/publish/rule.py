@@ -44,8 +44,8 @@ PROMPTS = frozenset({"prefix", "prompt", "template"})
 PEOPLE = re.compile(r"study|human_(?!domain)|annotator|people|review|draft|validation|interview")
 """Names of tables and views with data of individual people, which are never published."""
 
-NO_ANSWERS = frozenset({"embedding"})
-"""Kinds of parts that are vectors, so of no use to a reader."""
+NO_ANSWERS = frozenset({"content", "embedding"})
+"""Kinds of parts that are users' content, or vectors, which are of no use to a reader."""
 
 _RESTS_ON = r"""
 SELECT view_name, list_distinct(json_extract_string(json_serialize_sql(

@@ -36,7 +36,7 @@ def _console(**how: Any) -> Console:
 
 
 err = _console(stderr=True, width=None if sys.stderr.isatty() else 160)
-"""Console for progress, notes and errors; only data goes to standard output. Other files print by ``say``."""
+"""Console for progress, notes and errors; results go to standard output. Other files print by ``say``."""
 
 FOLDED = 36
 """Width from which a table's cell may wrap; 28 on a narrow screen."""
@@ -66,6 +66,16 @@ def say(text: object, head: str = "", style: str = "green") -> None:
     """Print a line for people on standard error, not as markup; only a head, if given, is styled."""
     marked = Text.assemble((clean(head), style), " ", clean(text)) if head else Text(clean(text), style)
     err.print(marked, soft_wrap=True)
+
+
+@contextmanager
+def on_stdout(is_result: bool = True) -> Iterator[None]:
+    """Print on standard output within the block what is for people: the plan is a dry run's result."""
+    before, err.stderr = err.stderr, not is_result
+    try:
+        yield
+    finally:
+        err.stderr = before
 
 
 def out(text: object, head: str = "") -> None:
@@ -143,6 +153,7 @@ def print_table(
             fit on the screen and the number of others; the first column folds so that those up to a column n
             fit. None prints all columns, with cells folded at words so that they fit.
     """
+    stderr = stderr and err.stderr
     screen = _console(stderr=stderr)
     columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
     widths = [max(map(cell_len, cells)) for cells in columns]

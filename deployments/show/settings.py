@@ -21,8 +21,11 @@ ORDER BY started_at, run_id LIMIT 1
 """
 
 
-def show(evaluation: str, params: Params, packs: Sequence[PackContent]) -> None:
-    """Print every setting of a run beside its paper's; nothing if the evaluation is not from a paper."""
+def show(evaluation: str, params: Params, packs: Sequence[PackContent], *, is_whole: bool = True) -> None:
+    """Print how many settings of a run differ from its paper's; nothing if it is not from a paper.
+
+    is_whole: whether to print every setting beside the paper's.
+    """
     from tasks.evaluations.settings import OwnPack, compared, settings
 
     table = compared(
@@ -32,11 +35,16 @@ def show(evaluation: str, params: Params, packs: Sequence[PackContent]) -> None:
         return
     rows = [(row.setting, row.ours, row.paper, row.section, "yes" if row.is_equal else "NO") for row in table]
     differ = [row for row in table if not row.is_equal]
-    print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True, breaks_words=True)
+    if is_whole:
+        print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True, breaks_words=True)
     others = [row for row in differ if not row.is_model]
     beside = ", and so does the model" if len(others) < len(differ) else ""
     note = f"{len(others)} of {len(table)} settings differ from the paper's{beside}" if others else ""
-    say(note or f"every setting is the paper's{' but the model' if beside else ''}", style="")
+    more = "" if is_whole or not note else ": --settings lists them"
+    say(
+        f"{note}{more}" if note else f"every setting is the paper's{' but the model' if beside else ''}",
+        style="",
+    )
 
 
 def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[ComparedSetting]:

@@ -318,6 +318,16 @@ def _allowed() -> list[str]:
     return os.environ.get(TRUST, "").replace(",", " ").split()
 
 
+def writer(spec: EngineSpec) -> EngineSpec:
+    """Return the spec with which a model writes: a scorer's model writes with vLLM.
+
+    A spec with settings of the scorer's own, or of a kind that cannot write, is returned unchanged.
+    """
+    if spec.kind != "packed_trie" or spec.compile or spec.options:
+        return spec
+    return spec.model_copy(update={"kind": "vllm"})
+
+
 def check_options(spec: EngineSpec) -> None:
     """Check that the options of a local model are known and harmless, or that the user trusts the model.
 

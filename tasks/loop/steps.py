@@ -32,7 +32,7 @@ from tasks.engines import load, replicas
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.embedders import embedder_name
 from tasks.engines.protocols import Ability, EngineError, Generation, Lost, Unfinished
-from tasks.engines.specs import Dtype, EngineSpec, load_spec
+from tasks.engines.specs import Dtype, EngineSpec, load_spec, writer
 from tasks.loop import progress
 from tasks.loop.budget import Meter
 from tasks.loop.plan import UNITS, Answer, Wanted, Work, name_of, units_wanted
@@ -173,11 +173,15 @@ def spec_of(name: str, dtype: Dtype | None = None) -> EngineSpec:
     return load_spec(name, Warehouse.open().home / "engines", dtype)
 
 
-def engine_of(name: str, role: Role, dtype: Dtype | None = None) -> Engine:
-    """Return the engine of a name in a role. Raises EngineError, before anything is paid for, if unknown."""
+def engine_of(name: str, role: Role, dtype: Dtype | None = None, *, writes: bool = False) -> Engine:
+    """Return the engine of a name in a role. Raises EngineError, before anything is paid for, if unknown.
+
+    writes: whether it must write texts, as judges and simulators always do (``specs.writer``).
+    """
     if role == "embedder":
         return Engine(name, "embedder", name, embedder_name(name))
-    return Engine.of(spec_of(name, dtype))
+    spec = spec_of(name, dtype)
+    return Engine.of(writer(spec) if writes or role in ("judge", "simulator") else spec)
 
 
 def has_room(engine: Engine) -> bool:

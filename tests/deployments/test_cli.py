@@ -240,6 +240,6 @@ def test_command_in_process_restores_environment_signals_and_log(home: Path) -> 
     before = state()
     line = ("run", "spectral", "-m", "fake-a", "--profile", "smoke", "--dry-run", "--trust-pickle")
     done = in_process(line, environment(home, None))
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert "fake-a" in done.stderr
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert "fake-a" in done.stdout
     assert state() == before

@@ -19,7 +19,8 @@ ALL = ("run", "all", "--no-server", "--no-probe", "-m", "fake-a", "--profile", "
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    return one_line(call(*ALL, *arguments, code=code, COLUMNS="160").stderr)
+    result = call(*ALL, *arguments, code=code, COLUMNS="160")
+    return one_line(result.stdout if "--dry-run" in arguments and not code else result.stderr)
 
 
 def test_dry_run_of_all_prints_every_plan_and_their_sum(warehouse: Warehouse) -> None:

@@ -158,7 +158,7 @@ def test_personal_texts_and_unlisted_tables_are_never_published(warehouse: Wareh
     assert "spectral_by_domain" in numbers
     assert not {"spectral_question", "question", "pack", "pack_row"} & set(numbers)  # prompts, maybe a user's
     assert not {*KINDS, "culturall_example", "fmlama_errors"} & set(numbers)
-    assert {*KINDS} - set(answers) == {"embedding"}
+    assert {*KINDS} - set(answers) == {"content", "embedding"}
     assert set(numbers) < set(answers)
     tables = write_tables(warehouse, tmp_path, include_answers=True, progress=lambda _: None)
     assert {"item_logprob", "country_neighbour"} <= {table.name for table in tables}

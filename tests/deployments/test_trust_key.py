@@ -47,12 +47,12 @@ def test_nothing_is_sent_to_a_new_host_without_the_flag_that_the_error_names(far
 
 
 def test_the_plan_names_key_and_host_and_the_home_remembers_the_pair(far: Path) -> None:
-    before = one_line(call(*LINE, "--dry-run").stderr)
+    before = one_line(call(*LINE, "--dry-run").stdout)
     assert f"goes to llm.example.org only with --trust-key {PAIR}" in before
     assert f"keys sent, if they are set: {PAIR} (far)" in before
     call(*LINE, "--dry-run", "--trust-key", PAIR)
     assert (far / FILE).read_text() == f"{PAIR}\n"
-    after = one_line(call(*LINE, "--dry-run").stderr)
+    after = one_line(call(*LINE, "--dry-run").stdout)
     assert "--trust-key" not in after
     assert f"keys sent, if they are set: {PAIR} (far)" in after
 

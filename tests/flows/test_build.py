@@ -47,7 +47,7 @@ def test_specnorm_build_goes_from_seeds_to_published_items(
 
     with drafting(home, writer) as scenes:
         plan = culturemeter(*BUILD, "--n", "12", "--queue", str(queue), "--dry-run")
-        assert all(part in plan.stderr for part in ("12 of 12", "$0.", "no_cue 1"))
+        assert all(part in plan.stdout for part in ("12 of 12", "$0.", "no_cue 1"))
         assert scenes == []
         built = culturemeter_process(*BUILD, "--n", "12", "--queue", str(queue))
         assert len(scenes) == 12

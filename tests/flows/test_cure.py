@@ -85,7 +85,7 @@ def rate(path: Path, dimension: str) -> None:
 def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturemeter: Cli, home: Path) -> None:
     smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "--judges", "fake-b",
              "--items-per-benchmark", "3")  # fmt: skip
-    planned = one_line(call(*smoke, "--dry-run").stderr)
+    planned = one_line(call(*smoke, "--dry-run").stdout)
     assert "normad 5, casa 4, culturebank 3, specnorm 3" in planned
     assert f"{N_SAMPLES} of {N_SAMPLES}" in planned
     # The judge's: four sources, SpecNorm's in three votes.

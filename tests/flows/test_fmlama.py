@@ -96,7 +96,7 @@ def test_fmlama_run_gives_a_leaderboard_and_a_second_run_does_nothing(
 @pytest.mark.usefixtures("wide")
 def test_judge_is_planned_and_another_occasion_repeats_every_row(culturemeter: Cli, home: Path) -> None:
     arguments = run(home, "-m", "fake-a", "--judges", "fake-b", "--origins", "Italy,Mexico")
-    plan = " ".join(culturemeter(*arguments, "--dry-run").stderr.split())
+    plan = " ".join(culturemeter(*arguments, "--dry-run").stdout.split())
     # Four dishes per condition, of two baselines before any answer and of the model later.
     assert "fake-b │ judge fake │ 16 of 16 completions" in plan
     assert "fake-b │ judge fake │ later ≤ 8 completions" in plan

@@ -247,14 +247,14 @@ def test_two_models_of_one_name_get_different_names(monkeypatch: pytest.MonkeyPa
     specs["embedder"] = SPEC
     hashes = {given: spec.hash() for given, spec in specs.items()}
 
-    def engine_of(given: str, role: str, dtype: Any) -> Engine:
+    def engine_of(given: str, role: str, dtype: Any, writes: bool) -> Engine:
         return EMBEDDER if given == "embedder" else Engine.of(specs[given])
 
     monkeypatch.setattr("tasks.loop.steps.engine_of", engine_of)
     known = {"old": {"another hash"}, "same": {hashes["one/same"]}}
     monkeypatch.setattr(runs, "namesakes", lambda config: known)
     given = ["one/m", "two/m", "one/m", "one/old", "one/same", "embedder"]
-    made = candidates_of(Params(models=given), sessions.session("m").study)
+    made = candidates_of(Params(models=given), sessions.session("m").study, writes=False)
     assert {name: engine.hash for name, engine in made.items()} == {
         "m": hashes["one/m"],
         f"m#{hashes['two/m'][:4]}": hashes["two/m"],

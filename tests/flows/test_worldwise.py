@@ -69,7 +69,7 @@ def test_worldwise_run_gives_a_leaderboard_and_a_second_run_does_nothing(
     (home / "words.vec").write_text("\n".join([f"{len(words)} 3", *vectors]) + "\n")
     both = ("run", "worldwise", "--profile", "smoke", "-m", "fake-a", "-m", "fake-b",
             "--embedder", str(home / "words.vec"))  # fmt: skip
-    planned = one_line(call(*both, "--dry-run").stderr)
+    planned = one_line(call(*both, "--dry-run").stdout)
     assert planned.count(f"{N_SAMPLES} of {N_SAMPLES} completions") == 2
     assert "unknown none" in planned  # neither time nor cost
     warehouse = Warehouse.open(home)

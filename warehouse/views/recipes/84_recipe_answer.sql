@@ -1,15 +1,13 @@
 CREATE OR REPLACE VIEW recipe_answer AS
 WITH answer AS (
-    SELECT a.*, r.evaluation, i.content, avg(a.value) OVER (PARTITION BY a.config_hash, a.item) AS mean
+    SELECT a.*, r.evaluation, json_extract_string(t.input, '$[#-1].content') AS prompt, avg(a.value) OVER (PARTITION BY a.config_hash, a.item) AS mean
     FROM item_answer AS a
     JOIN latest_run AS r USING (run_id)
-    JOIN run USING (run_id)
-    LEFT JOIN evaluation_item AS i
-        ON i.evaluation = r.evaluation AND i.item_hash = run.item_lists->>'item' AND i.item = a.item
+    LEFT JOIN sample_text AS t ON t.run_id = a.run_id AND t.sample = a.item
     WHERE a.condition = ''
 )
 SELECT config_hash, row_number() OVER (PARTITION BY config_hash ORDER BY mean NULLS LAST, item, model) AS place,
-    evaluation, model, item, cluster, content, answer, target, value, unscored_reason, lost
+    evaluation, model, item, cluster, prompt, answer, target, value, unscored_reason, lost
 FROM answer;
 
 COMMENT ON VIEW recipe_answer IS 'Answers of models to every item of evaluations from recipes: newest run of each model, items with the lowest mean first.';
@@ -19,7 +17,7 @@ COMMENT ON COLUMN recipe_answer.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN recipe_answer.model IS 'Model.';
 COMMENT ON COLUMN recipe_answer.item IS 'Item.';
 COMMENT ON COLUMN recipe_answer.cluster IS 'Cluster.';
-COMMENT ON COLUMN recipe_answer.content IS 'Cells of the item by column, as the run used them: content->>''question'' is a cell; NULL for tasks of lm-evaluation-harness (sample_text).';
+COMMENT ON COLUMN recipe_answer.prompt IS 'Last message that was sent about the item, as it was then.';
 COMMENT ON COLUMN recipe_answer.answer IS 'Answer of the model; NULL if there is nothing to read.';
 COMMENT ON COLUMN recipe_answer.target IS 'Right answer; NULL unless there is exactly one.';
 COMMENT ON COLUMN recipe_answer.value IS 'Score of the answer; NULL if unscored.';
