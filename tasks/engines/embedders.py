@@ -11,10 +11,10 @@ from pathlib import Path
 from tasks.engines.content import PREFIX
 from tasks.engines.local import embedded
 from tasks.engines.local.embedded import DEFAULT, ENCODERS
-from tasks.engines.local.fasttext_vectors import BinVectors, VecVectors, file_name
+from tasks.engines.local.fasttext_vectors import VecVectors, file_name
 from tasks.engines.protocols import Embedder, EngineError
 
-WORD_VECTORS = (".vec", ".bin")
+WORD_VECTORS, BINARY = ".vec", ".bin"
 MARKER = "modules.json"
 """A file of every sentence-transformers model."""
 
@@ -28,8 +28,12 @@ def embedder_name(source: str) -> str:
         EngineError: nothing can be loaded there; the message says what to do.
     """
     path = Path(source).expanduser()
-    if path.suffix in WORD_VECTORS:
+    if path.suffix == WORD_VECTORS:
         return file_name(path)
+    if path.suffix == BINARY:
+        raise EngineError(
+            f"fastText's binary format is not read: give the .vec file of the vectors in {source}"
+        )
     if source.startswith(PREFIX):
         name = source.removeprefix(PREFIX)
         return f"{name} sha256:{embedded.find(name, ENCODERS).sha256}"
@@ -38,7 +42,7 @@ def embedder_name(source: str) -> str:
     if source.count("/") == 1:
         return f"{source}@{_commit(source)}"
     raise EngineError(
-        f"unknown embedder {source!r}: give {DEFAULT}, a .vec or .bin file (unpacked, not .gz), the "
+        f"unknown embedder {source!r}: give {DEFAULT}, a .vec file (unpacked, not .gz), the "
         "folder of a sentence-transformers model, or its Hugging Face id (owner/name)"
     )
 
@@ -47,8 +51,8 @@ def load_embedder(source: str, cache: Path) -> Embedder:
     """Return an embedder, ready to use.
 
     Args:
-        source: ``embedded:all-minilm-l6-v2``, a fastText ``.vec`` or ``.bin`` file, the folder of a
-            sentence-transformers model, or its Hugging Face id.
+        source: ``embedded:all-minilm-l6-v2``, a fastText ``.vec`` file, the folder of a sentence-transformers
+            model, or its Hugging Face id.
         cache: folder of the embedded models, ``$CULTUREMETER_HOME/models``.
 
     Raises:
@@ -56,12 +60,12 @@ def load_embedder(source: str, cache: Path) -> Embedder:
     """
     location = resolve(source, cache)
     path = Path(location)
-    if path.suffix in WORD_VECTORS:
-        return VecVectors(path) if path.suffix == ".vec" else BinVectors(path)
-
-    from tasks.engines.local.sentence_embedder import SentenceEmbedder  # torch takes seconds
+    if path.suffix == WORD_VECTORS:
+        return VecVectors(path)
 
     name = embedder_name(source)
+    from tasks.engines.local.sentence_embedder import SentenceEmbedder  # torch takes seconds
+
     commit = None if path.is_dir() else name.rpartition("@")[2]
     return SentenceEmbedder(name, location, commit)
 
@@ -71,7 +75,7 @@ def resolve(source: str, cache: Path) -> str:
     if source.startswith(PREFIX):
         return str(embedded.prepare(source.removeprefix(PREFIX), cache, among=ENCODERS))
     path = Path(source).expanduser()
-    return str(path) if path.suffix in WORD_VECTORS or _is_folder(source) else source
+    return str(path) if path.suffix == WORD_VECTORS or _is_folder(source) else source
 
 
 def _is_folder(source: str) -> bool:

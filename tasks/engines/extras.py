@@ -19,7 +19,6 @@ EXTRAS = {
     ),
     "vllm": "cpu",
     "ray": "ray",
-    "gensim": "fasttext",
     "psycopg": "shared",
     "obstore": "shared",
     "inspect_ai": "inspect",

@@ -65,7 +65,7 @@ def test_pickle_is_never_read_as_word_vectors(tmp_path: Path) -> None:
     specs.allow(pickle=True)
     vectors = tmp_path / "vectors.bin"
     vectors.write_bytes(pickle.dumps(Bomb(tmp_path / "gone off")))
-    with pytest.raises(EngineError, match=r"is not a fastText \.bin file"):
+    with pytest.raises(EngineError, match=r"give the \.vec file"):
         load_embedder(str(vectors), tmp_path)
     assert not (tmp_path / "gone off").exists()
 

@@ -1,10 +1,9 @@
-"""Word vectors from fastText files: ``.vec`` (text) and ``.bin`` (Facebook's format, with subwords).
+"""Word vectors from fastText's text files, ``.vec``.
 
 A text's vector is the mean of its words' vectors. Words are separated by white space and keep hyphens and
-punctuation. A word's vector is that of its exact form if the file has it, else of its lower-case form; for
-words in neither form, a ``.bin`` file computes a vector from the subwords of the exact form. Words without a
-vector are left out of the mean; a text with no such word has no vector. Text without spaces (Chinese,
-Japanese, Thai) is one word. Nothing is truncated.
+punctuation. A word's vector is that of its exact form if the file has it, else of its lower-case form. Words
+without a vector are left out of the mean; a text with no such word has no vector. Text without spaces
+(Chinese, Japanese, Thai) is one word. Nothing is truncated.
 """
 
 from __future__ import annotations
@@ -19,9 +18,6 @@ from numpy.typing import NDArray
 from tasks.engines.protocols import Embedded, EngineError, Progress
 
 Vector = NDArray[np.float32]
-
-MAGIC = (793712314).to_bytes(4, "little")
-"""The first bytes of a fastText ``.bin`` file."""
 
 
 class VecVectors:
@@ -45,52 +41,6 @@ class VecVectors:
         # The exact form comes last, so it replaces the lower-case form.
         vectors = {w: table[form] for w in words for form in (w.lower(), w) if form in table}
         return _mean_of_words(texts, vectors, dimension, progress)
-
-
-class BinVectors:
-    """Implements ``Embedder`` on a ``.bin`` file, through gensim.
-
-    The whole model is in memory, about twice the file's size: the published 300-dimensional models of 2
-    million words need about 15 GB and minutes to load.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Load the file.
-
-        Raises:
-            EngineError: no such file, not a fastText model of word vectors, or gensim is not installed.
-        """
-        try:
-            from gensim.models.fasttext import load_facebook_vectors
-        except ImportError as error:
-            raise EngineError(
-                f"gensim is needed to read {path}: pip install '.[fasttext]' in a checkout, or use the .vec "
-                "file of the same vectors"
-            ) from error
-        self.name = file_name(path)
-        with path.open("rb") as file:
-            if file.read(4) != MAGIC:
-                raise EngineError(f"{path} is not a fastText .bin file: its first bytes differ")
-        try:
-            self._words = load_facebook_vectors(str(path))
-        except Exception as error:  # gensim's parser may raise anything on a damaged file
-            raise EngineError(
-                f"gensim cannot read {path} ({type(error).__name__}: {error}). Is it complete, and neither "
-                "quantised nor a classifier? Otherwise use the .vec file of the same vectors"
-            ) from error
-
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """Implement ``Embedder``."""
-        words = {word for text in texts for word in text.split()}
-        return _mean_of_words(texts, {w: self._vector(w) for w in words}, self._words.vector_size, progress)
-
-    def _vector(self, word: str) -> Vector:
-        """Return [d] vector of a word; zeros if it is too short for subwords."""
-        known = self._words.key_to_index
-        form = word.lower() if word not in known and word.lower() in known else word
-        if form not in known and self._words.bucket == 0:
-            return np.zeros(self._words.vector_size, dtype=np.float32)
-        return np.asarray(self._words.get_vector(form), dtype=np.float32)
 
 
 def read_vec(path: Path, wanted: Collection[str]) -> tuple[dict[str, Vector], int]:

@@ -68,7 +68,7 @@ class FmlamaParams(GenerationParams):
     word_vectors: str = Field(
         MINILM,
         description="for mWS: embedded:all-minilm-l6-v2 (English only), a sentence-transformers model, or "
-        "a fastText .vec or .bin file; {language} in its path stands for en, zh …",
+        "a fastText .vec file; {language} in its path stands for en, zh …",
     )
     baseline_top: int = Field(
         10, ge=1, description="number of the most common ingredients that the baselines name (the paper: 10)"

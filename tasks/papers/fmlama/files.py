@@ -124,7 +124,7 @@ class FmlamaReproduced(Options):
         {}, description="folder of a model's rankings = model in the paper; the authors' folders are known"
     )
     word_vectors: str | None = Field(
-        None, description="for mWS: a fastText .vec or .bin file; {language} in its path stands for en, zh …"
+        None, description="for mWS: a fastText .vec file; {language} in its path stands for en, zh …"
     )
     bert_vectors: str | None = Field(
         None, description="for Table 8: the folder or id of a sentence-transformers model, or a .vec file"

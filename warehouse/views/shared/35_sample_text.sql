@@ -6,7 +6,7 @@ FROM sample AS s
 JOIN run USING (run_id)
 LEFT JOIN response AS r ON r.request_hash = s.request AND r.item = s.prompt;
 
-COMMENT ON VIEW sample_text IS 'What was sent and what came back in every run, with target and scores: a row for each sample. It reads nothing of today''s content.';
+COMMENT ON VIEW sample_text IS 'Samples of every run, one a row: what was sent, what came back, target and scores. It reads nothing of today''s content.';
 COMMENT ON COLUMN sample_text.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN sample_text.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN sample_text.model IS 'Model.';
