@@ -12,12 +12,16 @@ import polars as pl
 import typer
 
 from deployments.cli.common import As, Wide, errors
-from deployments.show.display import Format, say, show, show_rows, working, write
+from deployments.show.display import Format, say, show, show_rows, show_whole, working, write
 from warehouse import Warehouse
 from warehouse.store import store_named
 
 SHOWN = 20
 """Most differing rows of a configuration that `check --numbers` lists."""
+_ALL_COLUMNS = re.compile(
+    r"^\s*\(*\s*(from|describe|show|summarize)\b|(select|,|\.)\s*(distinct\s+)?\*", re.I
+)
+"""Queries for all columns of something, of which a table shows the first."""
 _FROM = "warehouse to copy: a home folder, or postgresql://user@host/database"
 _TO = "place to copy to: an empty home folder, or a database without a warehouse"
 _PARTS = "s3://bucket/prefix, if it is a database (default: CULTUREMETER_PARTS)"
@@ -115,7 +119,8 @@ def sql(
         if out:
             write(warehouse.query(text), out)
         elif form is Format.table:
-            show_rows(warehouse.rows(text), is_wide=wide)
+            rows = warehouse.rows(text)
+            show_rows(rows, is_wide=wide) if wide or _ALL_COLUMNS.search(text) else show_whole(rows)
         else:
             show(warehouse.query(text), form)
 

@@ -41,6 +41,9 @@ err = _console(stderr=True, width=None if sys.stderr.isatty() else 160)
 FOLDED = 36
 """Width from which a table's cell may wrap; 28 on a narrow screen."""
 
+LEAST_FOLDED = 8
+"""Least width to which the columns of a query are folded."""
+
 NARROWEST = 16
 """Least width to which the first column (names) is folded so that the columns up to n fit."""
 
@@ -129,6 +132,20 @@ def show_rows(
     """Write rows to standard output as ``print_table`` does."""
     cells = [[number(value) for value in row] for row in rows.rows]
     print_table(rows.names, cells, title, caption, rows.numeric, is_wide=is_wide, notes=notes)
+
+
+def show_whole(rows: Rows) -> None:
+    """Write every column of rows to standard output: folded if each has room, else a line per cell."""
+    width = _console().width
+    if len(rows.names) * (LEAST_FOLDED + 3) < width:
+        show_rows(rows)
+        return
+    names = [clean(name) for name in rows.names]
+    longest = max(map(cell_len, names))
+    for place, row in enumerate(rows.rows, start=1):
+        out(f"--- row {place}")
+        for name, value in zip(names, row, strict=True):
+            out(f"{name}{' ' * (longest - cell_len(name))} | {number(value)}")
 
 
 def print_table(

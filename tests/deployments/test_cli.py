@@ -231,6 +231,20 @@ def test_out_writes_a_new_file_and_overwrites_none(home: Path) -> None:
     assert not (home / "x.txt").exists()
 
 
+@pytest.mark.usefixtures("warehouse")
+def test_columns_of_a_query_fold_or_stand_below_one_another_and_never_vanish() -> None:
+    wide = " ".join(["word"] * 30)
+    few = call("sql", f"SELECT '{wide}' AS a, '{wide}' AS b", COLUMNS="80").stdout
+    assert one_line(few).count("word") == 60
+    assert max(map(len, few.splitlines())) <= 80
+    many = ", ".join(f"{n} AS c{n}" for n in range(12))
+    rows = call("sql", f"SELECT {many} UNION ALL SELECT {many}", COLUMNS="80").stdout.splitlines()
+    assert rows[:3] == ["--- row 1", "c0  | 0", "c1  | 1"]
+    assert len(rows) == 2 * 13
+    every = call("sql", "FROM country LIMIT 1", COLUMNS="40")
+    assert "with --wide" in every.stderr
+
+
 def test_command_in_process_restores_environment_signals_and_log(home: Path) -> None:
     def state() -> tuple[object, ...]:
         log = logging.getLogger("culturemeter")
