@@ -24,15 +24,16 @@ def speed(line: PlanLine, seconds: float = SECONDS) -> float | None:
     """Return the ``size`` that an engine answers per second, in the fastest of several calls.
 
     The calls have 1, 2, 4 … units of the first part, each unit once, and stop when the time is up. The first
-    call includes one-time set-up, and larger calls resemble those of the run. The engine stays loaded; its
-    answers are dropped. None if the engine fails (the run will report it), if no work is left, or if the
-    engine has replicas, whose calls cannot be interrupted.
+    call warms the engine up and does not count, nor does one that the end interrupts: larger calls resemble
+    those of the run. The engine stays loaded; its answers are dropped. None if no call counts, if the engine
+    fails (the run will report it), if no work is left, or if the engine has replicas, whose calls cannot be
+    interrupted.
     """
     if not line.work or width(line.engine.spec) > 1:
         return None
     piece = line.work[0].pieces[0]
     request, units = piece.wanted.request, piece.units
-    rates = [0.0]
+    rates: list[float] = []
     start, n = 0, 1
     try:
         engine = steps.load_engine(line.engine, request.ability)
@@ -42,22 +43,19 @@ def speed(line: PlanLine, seconds: float = SECONDS) -> float | None:
             start, n = start + n, 2 * n
     except EngineError:
         return None
-    return max(rates) or None
+    return max(rates[1:], default=0.0) or None
 
 
 def _rate(request: Request[Any], engine: Any, units: Sequence[str], end: float) -> float:
-    """Return the ``size`` per second of one call, which is interrupted at ``end``."""
-    done, start = 0, time.perf_counter()
+    """Return the ``size`` per second of one call; 0 if it is interrupted, at ``end``."""
 
-    def count(n: int) -> None:
-        nonlocal done
-        done += n
+    def check(n: int) -> None:
         if time.perf_counter() > end:
             raise _TimeIsUp
 
+    start = time.perf_counter()
     try:
-        request.compute(engine, units, count)
-        done = request.size(units)
+        request.compute(engine, units, check)
     except _TimeIsUp:
-        pass
-    return done / max(time.perf_counter() - start, 1e-9)
+        return 0.0
+    return request.size(units) / max(time.perf_counter() - start, 1e-9)

@@ -90,9 +90,15 @@ def test_only_the_first_part_is_tried() -> None:
 
 def test_a_probe_ends_when_its_time_is_up_also_within_a_call(clock: Clock) -> None:
     slow = line(16, 0.3)
-    assert probe.speed(slow, seconds=0.2)
+    assert probe.speed(slow, seconds=0.2) is None
     assert clock.now == 0.3
     assert slow.work[0].wanted.request.asked == ["c00"]  # type: ignore[attr-defined]
+
+
+def test_only_whole_calls_after_the_first_count() -> None:
+    assert probe.speed(line(16, 0.3), seconds=0.35) is None  # the second is interrupted
+    assert probe.speed(line(16, 0.3), seconds=0.65) == pytest.approx(2 * 10 / 0.3)
+    assert probe.speed(line(1, 0.3)) is None
 
 
 def test_an_engine_that_fails_has_no_speed() -> None:
