@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -68,17 +69,24 @@ def test_every_page_is_in_the_navigation(site: Path, pages: dict[Path, Any]) -> 
     assert len(listed) == len(set(listed))
 
 
-def test_links_of_the_readme_have_a_target() -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not urlsplit(link).scheme]
-    assert links
-    for link in links:
-        path, _, anchor = link.partition("#")
-        page = REPOSITORY / (path or "README.md")
-        assert page.exists(), link
-        headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M) if anchor else []
-        slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
-        assert not anchor or anchor in slugs, link
+def test_links_between_pages_of_the_repository_have_a_target() -> None:
+    """Whoever reads the pages in the repository finds no page that only the site has."""
+    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    files = {REPOSITORY / name for name in listed.stdout.splitlines()}
+    there = files | {parent for file in files for parent in file.parents}
+    n_links = 0
+    for source in sorted(file for file in files if file.suffix == ".md"):
+        text = re.sub(r"```.*?```", "", source.read_text(encoding="utf-8"), flags=re.S)
+        links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not urlsplit(link).scheme]
+        for link in links:
+            path, _, anchor = link.partition("#")
+            page = Path(os.path.normpath(source.parent / path)) if path else source
+            assert page in there, f"{source.name}: {link}"
+            headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M) if anchor else []
+            slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert not anchor or anchor in slugs, f"{source.name}: {link}"
+        n_links += len(links)
+    assert n_links > 100
 
 
 def test_glossary_term_is_linked_at_its_first_use_in_prose() -> None:
