@@ -26,7 +26,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
-    AutoTokenizer,
     PreTrainedTokenizerFast,
 )
 from transformers.models.auto import modeling_auto
@@ -263,8 +262,6 @@ def save(kind: Kind, model_type: str, settings: Mapping[str, Any], folder: Path)
             parameter.data.normal_(std=0.05)
     model.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
-    if AutoTokenizer.from_pretrained(folder)("w1", add_special_tokens=False).input_ids != words("w1"):
-        raise ValueError("transformers takes another tokenizer for it than the folder's")
 
 
 def sized(kind: Any, settings: Mapping[str, Any], is_decoder: bool) -> Any:

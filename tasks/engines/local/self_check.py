@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.engines.local import blanks, other_kinds, tree_attention
+from tasks.engines.local.output_head import NotANumber, numbers
 from tasks.engines.local.trie import build_trie
 from tasks.engines.protocols import EngineError
 
@@ -57,11 +58,12 @@ def prove(scorer: Scorer) -> None:
 
     Raises:
         EngineError: they differ, or the architecture cannot run packed; says which kind serves it.
+        NotANumber: plain passes give no numbers.
     """
     tokens = _drawn(scorer)
     with exact(scorer.model):
         with plain_attention(scorer.model):
-            _tried(scorer, lambda: _measure(scorer, input_ids=tokens[None, :1]))
+            _measure(scorer, input_ids=tokens[None, :1])
         _compare_lengths(scorer, tokens)
     prove_whole(scorer)
 
@@ -85,14 +87,16 @@ def prove_masked(scorer: Scorer) -> None:
         return _sum(scorer._head.plain(wanted, input_ids=text, attention_mask=torch.ones_like(text)), item)
 
     def compare() -> None:
-        found = _tried(scorer, lambda: scorer.score_blanks(sentences, np.arange(2), table).sum(axis=1))
         with torch.inference_mode():
-            _assert_equal(
-                scorer, found, np.array([[plain(i, item) for item in table.tolist()] for i in range(2)])
+            expected = _tried(
+                scorer, lambda: np.array([[plain(i, item) for item in table.tolist()] for i in range(2)])
             )
+        numbers(scorer.spec.name, expected)
+        found = _packed(scorer, lambda: scorer.score_blanks(sentences, np.arange(2), table).sum(axis=1))
+        _assert_equal(scorer, found, expected)
 
     with exact(scorer.model), shortened(scorer.model):
-        _tried(scorer, lambda: _measure(scorer, input_ids=np.array([tokens[:8]])))
+        _measure(scorer, input_ids=np.array([tokens[:8]]))
         compare()
     compare()
 
@@ -122,14 +126,18 @@ def prove_seq2seq(scorer: Scorer) -> None:
         return scores
 
     def compare() -> None:
-        from_trie = _tried(scorer, lambda: np.stack([edges(sentence) for sentence in sentences]))
         with torch.inference_mode():
-            expected = np.array([[plain(sentence, item) for item in items] for sentence in sentences])
+            expected = _tried(
+                scorer,
+                lambda: np.array([[plain(sentence, item) for item in items] for sentence in sentences]),
+            )
+        numbers(scorer.spec.name, expected)
+        from_trie = _packed(scorer, lambda: np.stack([edges(sentence) for sentence in sentences]))
         _assert_equal(scorer, trie.sum_over_items(from_trie), expected)
 
     with exact(scorer.model), shortened(scorer.model):
         inputs = {"input_ids": np.array([sentences[0]]), "decoder_input_ids": opening.cpu().numpy()}
-        _tried(scorer, lambda: _measure(scorer, **inputs))
+        _measure(scorer, **inputs)
         compare()
     compare()
 
@@ -145,6 +153,8 @@ def _tried(scorer: Scorer, run: Callable[[], T]) -> T:
         raise EngineError(
             f"model {scorer.spec.name!r}: too little memory to check its scores: {_first_line(error)}"
         ) from error
+    except NotANumber:
+        raise
     except EngineError as error:
         raise EngineError(f"{error}; {advice(scorer)}") from error
     except Exception as error:  # another architecture may raise anything
@@ -154,12 +164,24 @@ def _tried(scorer: Scorer, run: Callable[[], T]) -> T:
         ) from error
 
 
+def _packed(scorer: Scorer, run: Callable[[], T]) -> T:
+    """Return ``_tried`` of scores; those that are no numbers, unlike plain passes', refuse the model too."""
+    try:
+        return _tried(scorer, run)
+    except NotANumber as error:
+        raise EngineError(
+            f"scores of the architecture {type(scorer.model).__name__} are not numbers, unlike plain passes'; "
+            f"{advice(scorer)}"
+        ) from error
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _measure(scorer: Scorer, **inputs: NDArray[np.int64]) -> None:
-    scorer._head.measure(**{name: torch.from_numpy(ids).to(scorer.device) for name, ids in inputs.items()})
+    texts = {name: torch.from_numpy(ids).to(scorer.device) for name, ids in inputs.items()}
+    _tried(scorer, lambda: scorer._head.measure(**texts))
 
 
 def _compare_lengths(scorer: Scorer, tokens: NDArray[np.int64]) -> None:
@@ -199,12 +221,13 @@ def _compare(
         whole = scorer.score_sequences(texts, n_scored)[0].reshape(scores.shape)
         return np.concatenate([scores, whole])
 
-    scores = _tried(scorer, packed)
     with plain_attention(scorer.model):
         plain = _tried(
             scorer,
             lambda: np.array([_plain(scorer, encoded[prompt], items[item]) for prompt, item in checked]),
         )
+    numbers(scorer.spec.name, plain)
+    scores = _packed(scorer, packed)
     if not abs(plain[-1] - plain[0]) <= TOLERANCE[scorer.model.dtype]:
         raise EngineError(
             f"scores of the architecture {type(scorer.model).__name__} depend on texts scored before, so "
