@@ -144,6 +144,24 @@ MORE: Sequence[tuple[str, str, dict[str, Any]]] = [
     }),
     ("llama4, temperature by place in the pass", "llama4_text", {
         "attn_temperature_tuning": True, "floor_scale": 16}),
+    ("ministral3, temperature by position", "ministral3", {
+        "rope_parameters": ROPE | {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 32.0,
+            "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.5},
+    }),
+    ("deepseek_v3, yarn", "deepseek_v3", {
+        "rope_parameters": ROPE | {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 48, "mscale": 1.0,
+            "mscale_all_dim": 1.0},
+    }),
+    ("mistral, window", "mistral", {"sliding_window": 20}),
+    ("smollm3, windows and layers without a rope", "smollm3", {
+        "no_rope_layers": [1, 0, 1, 0], "use_sliding_window": True, "sliding_window": 20,
+        "max_window_layers": 2,
+    }),
+    ("gemma3, soft cap", "gemma3_text", {"final_logit_softcapping": 5.0}),
+    ("gemma3, both directions", "gemma3_text", {"use_bidirectional_attention": True}),
+    ("lfm2, attention only", "lfm2", {"layer_types": ["full_attention"] * LAYERS}),
     ("cohere, logit scale", "cohere", {"logit_scale": 0.3}),
     ("granite, logit divisor", "granite", {"logits_scaling": 8.0}),
     ("gemma, tied", "gemma", {"tie_word_embeddings": True}),

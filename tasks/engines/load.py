@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from tasks.engines import checkpoint, content, embedders
+from tasks.engines import checkpoint, content, embedders, proofs
 from tasks.engines.extras import needed_by
 from tasks.engines.local import embedded, hub_models, memory
 from tasks.engines.protocols import Ability, Embedder, EngineError, Jobs
@@ -253,17 +253,24 @@ def _close(keys: list[str]) -> None:
 
 def _build_whole(spec: EngineSpec, source: str, cache: Path) -> Any:
     """Return a new engine; raises EngineError if its files changed while they were read."""
-    engine = _build(spec, source)
+    record = proofs.record_of(spec, cache)
+    is_proven = record is not None and record.is_file()
+    engine = _build(spec, source, is_proven) if is_proven else _build(spec, source)
     try:
         resolved(spec, hashes_in(cache))
     except EngineError:
         engine.close()
         raise
+    if record is not None and not is_proven:
+        proofs.write(record, spec)
     return engine
 
 
-def _build(spec: EngineSpec, source: str) -> Any:
-    return _class(spec)(spec) if spec.kind in WITHOUT_WEIGHTS else _class(spec)(spec, source)
+def _build(spec: EngineSpec, source: str, is_proven: bool = False) -> Any:
+    """Return a new engine. is_proven: whether it has proven its scores before (``proofs``)."""
+    if spec.kind in WITHOUT_WEIGHTS:
+        return _class(spec)(spec)
+    return _class(spec)(spec, source, is_proven) if is_proven else _class(spec)(spec, source)
 
 
 def _class(spec: EngineSpec) -> Any:

@@ -42,7 +42,11 @@ class Hub(HttpServer):
         if name not in files:
             return Answer(status=404, headers={"X-Error-Code": "EntryNotFound"})
         data = files[name].read_bytes()
-        about = {"X-Repo-Commit": COMMIT, "ETag": f'"{abs(hash(name)):040x}"', "Content-Length": str(len(data))}
+        about = {
+            "X-Repo-Commit": COMMIT,
+            "ETag": f'"{abs(hash(name)):040x}"',
+            "Content-Length": str(len(data)),
+        }
         if request.method == "HEAD":
             return Answer(headers=about)
         self.sent.append(name)

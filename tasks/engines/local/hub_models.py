@@ -49,7 +49,7 @@ def _files(spec: EngineSpec, patterns: Sequence[str]) -> Path:
         raise
     except Exception as error:  # the network and the HTTP library may raise anything
         raise EngineError(
-            f"model {spec.model!r} cannot be downloaded whole from huggingface.co ({type(error).__name__}): go "
-            "online and run it again; what has arrived is kept"
+            f"model {spec.model!r} cannot be downloaded whole from huggingface.co ({type(error).__name__}): "
+            "go online and run it again; what has arrived is kept"
         ) from error
     return Path(folder)
