@@ -26,7 +26,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
-    AutoTokenizer,
     PreTrainedTokenizerFast,
 )
 from transformers.models.auto import modeling_auto
@@ -145,6 +144,24 @@ MORE: Sequence[tuple[str, str, dict[str, Any]]] = [
     }),
     ("llama4, temperature by place in the pass", "llama4_text", {
         "attn_temperature_tuning": True, "floor_scale": 16}),
+    ("ministral3, temperature by position", "ministral3", {
+        "rope_parameters": ROPE | {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 32.0,
+            "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.5},
+    }),
+    ("deepseek_v3, yarn", "deepseek_v3", {
+        "rope_parameters": ROPE | {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 48, "mscale": 1.0,
+            "mscale_all_dim": 1.0},
+    }),
+    ("mistral, window", "mistral", {"sliding_window": 20}),
+    ("smollm3, windows and layers without a rope", "smollm3", {
+        "no_rope_layers": [1, 0, 1, 0], "use_sliding_window": True, "sliding_window": 20,
+        "max_window_layers": 2,
+    }),
+    ("gemma3, soft cap", "gemma3_text", {"final_logit_softcapping": 5.0}),
+    ("gemma3, both directions", "gemma3_text", {"use_bidirectional_attention": True}),
+    ("lfm2, attention only", "lfm2", {"layer_types": ["full_attention"] * LAYERS}),
     ("cohere, logit scale", "cohere", {"logit_scale": 0.3}),
     ("granite, logit divisor", "granite", {"logits_scaling": 8.0}),
     ("gemma, tied", "gemma", {"tie_word_embeddings": True}),
@@ -263,8 +280,6 @@ def save(kind: Kind, model_type: str, settings: Mapping[str, Any], folder: Path)
             parameter.data.normal_(std=0.05)
     model.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
-    if AutoTokenizer.from_pretrained(folder)("w1", add_special_tokens=False).input_ids != words("w1"):
-        raise ValueError("transformers takes another tokenizer for it than the folder's")
 
 
 def sized(kind: Any, settings: Mapping[str, Any], is_decoder: bool) -> Any:

@@ -81,7 +81,8 @@ def rows_of(
         needed: columns that must be there. unit: what is numbered: line or row.
 
     Raises:
-        TableError: there is no header, a column is missing or repeated, or a row has a cell more or less.
+        TableError: there is no header, a column is missing or repeated, a row has a cell more or less, or the
+            header comes again.
     """
     records = iter(numbered)
     number, header = next(records, (0, ()))
@@ -102,6 +103,9 @@ def rows_of(
                 f"{len(cells)} cells for {len(header)} columns", "put a text with the separator in quotes",
                 place=place, line=number,
             )  # fmt: skip
+        if len(names) > 1 and [(cell or "").strip() for cell in cells] == names:
+            what = "it repeats the header, as in files that were joined"
+            raise TableError(what, "remove the line", place=place, line=number)
         row = {name: cell or None for name, cell in zip(columns, cells, strict=True) if name}
         for at, (name, cell) in enumerate(zip(columns, cells, strict=True), 1):
             if at > 1 and not name and cell:

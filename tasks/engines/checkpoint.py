@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tasks.engines.content import INDEX, WEIGHTS, model_files, parts_of
 from tasks.engines.protocols import EngineError
@@ -16,6 +18,15 @@ TOKENIZERS = (
 """Files of which a tokenizer has at least one; some also end in .tiktoken."""
 POINTER = b"version https://git-lfs"
 """The beginning of the small file that stands in for a large one in a repository without git-lfs."""
+TEXTS = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "generation_config.json",
+)  # fmt: skip
+"""Files of JSON that loaders read beside config.json and indices."""
+SMALL = 2**20
+"""Bytes up to which a file of JSON is read in full; of a larger one only the end is looked at."""
+PLAIN = {"F64", "F32", "F16", "BF16"}
+"""Types of numbers that weights have if they are not quantised."""
 LENGTH_BYTES = 8
 LONGEST_HEADER = 100_000_000
 """Bytes that safetensors allows for a header."""
@@ -30,7 +41,7 @@ def check(name: str, folder: Path) -> None:
     Raises:
         EngineError: a file is missing, damaged, or cannot be used here.
     """
-    check_config(name, folder)
+    is_quantised = "quantization_config" in check_config(name, folder)
     check_adapter(name, folder)
     files = model_files(folder)
     for file in files:
@@ -39,6 +50,8 @@ def check(name: str, folder: Path) -> None:
                 name, file, "is only git-lfs's pointer to the file: run `git lfs pull` in its repository, or "
                 "get the model again with `hf download`",
             )  # fmt: skip
+        if file.parent == folder and file.name in TEXTS:
+            _check_json(name, file)
     for index in (file for file in files if file.name.endswith(INDEX)):
         _check_parts(name, index)
     weights = [file for file in files if file.suffix in WEIGHTS]
@@ -48,7 +61,7 @@ def check(name: str, folder: Path) -> None:
         )
     for file in weights:
         if file.suffix == ".safetensors":
-            _check_tensors(name, file)
+            _check_tensors(name, file, is_quantised)
     if not any(file.name in TOKENIZERS or file.suffix == ".tiktoken" for file in files):
         raise EngineError(
             f"model {name!r}: there is no tokenizer (tokenizer.json) in {folder}: copy the files of the "
@@ -56,8 +69,8 @@ def check(name: str, folder: Path) -> None:
         )
 
 
-def check_config(name: str, folder: Path) -> None:
-    """Check config.json; raises EngineError if it cannot be read or describes no model."""
+def check_config(name: str, folder: Path) -> Mapping[str, Any]:
+    """Return config.json; raises EngineError if it cannot be read or describes no model."""
     file = folder / "config.json"
     try:
         config = parse_json(file.read_text(encoding="utf-8"))
@@ -67,6 +80,7 @@ def check_config(name: str, folder: Path) -> None:
         raise EngineError(
             f"model {name!r}: {file} names neither model_type nor architectures: it describes no model"
         )
+    return config
 
 
 def check_adapter(name: str, folder: Path) -> None:
@@ -93,8 +107,29 @@ def _check_parts(name: str, index: Path) -> None:
         raise _fault(name, index, f"names {missing[0]}{more}, not in the folder: get the missing files")
 
 
-def _check_tensors(name: str, file: Path) -> None:
-    """Check that a safetensors file has all the bytes that its header describes."""
+def _check_json(name: str, file: Path) -> None:
+    """Check that a file of JSON is whole."""
+    damaged = "is damaged or no JSON: get it again"
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        opened.seek(0 if size <= SMALL else size - LENGTH_BYTES)
+        text = opened.read()
+    if size > SMALL:
+        if not text.rstrip().endswith((b"}", b"]")):
+            raise _fault(name, file, damaged)
+        return
+    try:
+        parse_json(text)
+    except (ValueError, RecursionError) as error:
+        raise _fault(name, file, damaged) from error
+
+
+def _check_tensors(name: str, file: Path, is_quantised: bool) -> None:
+    """Check that a safetensors file has all the bytes that its header describes, and numbers of known type.
+
+    Args:
+        is_quantised: whether config.json says how to read other types.
+    """
     size = file.stat().st_size
     if size == 0:
         raise _fault(name, file, "is empty: get it again")
@@ -107,14 +142,23 @@ def _check_tensors(name: str, file: Path) -> None:
         raise _fault(name, file, "ends within its header, so it was not copied whole: get it again")
     try:
         header = parse_json(_first(file, LENGTH_BYTES + length)[LENGTH_BYTES:].decode())
-        ends = [int(tensor["data_offsets"][1]) for key, tensor in header.items() if key != "__metadata__"]
+        header.pop("__metadata__", None)
+        ends = [int(tensor["data_offsets"][1]) for tensor in header.values()]
+        coded = [
+            (key, tensor["dtype"])
+            for key, tensor in header.items()
+            if tensor["dtype"] not in PLAIN and key.endswith("weight")
+        ]
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise _fault(name, file, damaged) from error
     whole = LENGTH_BYTES + length + max(ends, default=0)
     if size != whole:
+        raise _fault(name, file, f"has {size:,}, not {whole:,} bytes: it was not copied whole, get it again")
+    if coded and not is_quantised:
         raise _fault(
-            name, file, f"has {size:,} of its {whole:,} bytes: it was not copied whole, get it again"
-        )
+            name, file, f"has weights of type {coded[0][1]} ({coded[0][0]}), and config.json has no "
+            "quantization_config to read them by: get both from one place, or the model in bfloat16",
+        )  # fmt: skip
 
 
 def _first(file: Path, n_bytes: int) -> bytes:

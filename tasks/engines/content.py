@@ -12,7 +12,7 @@ import os
 import re
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
@@ -112,16 +112,26 @@ def of_folder(folder: Path, record: Path | None = None) -> str:
 
     Weights, adapter, tokenizer, chat templates, configuration and code are among them. See ``content_hash``.
     """
-    files = {path.relative_to(folder).as_posix(): path for path in model_files(folder)}
+    return FOLDER + of_files(folder, model_files(folder), record)
+
+
+def of_files(folder: Path, files: Iterable[Path], record: Path | None = None) -> str:
+    """Return a hash over the names within a folder, and the contents, of some of its files."""
+    by_name = {path.relative_to(folder).as_posix(): path for path in sorted(files)}
     with ThreadPoolExecutor(THREADS) as pool:
-        hashes = pool.map(lambda path: content_hash(path, record), files.values())
-        lines = [f"{name}\0{sha256}\n" for name, sha256 in zip(files, hashes, strict=True)]
-    return FOLDER + hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+        hashes = pool.map(lambda path: content_hash(path, record), by_name.values())
+        lines = [f"{name}\0{sha256}\n" for name, sha256 in zip(by_name, hashes, strict=True)]
+    return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def is_read(file: Path) -> bool:
+    """Return whether a loader may read a file of a model, by its path within the model's folder."""
+    return not any(fnmatch(part, form) for part in file.parts for form in NOT_READ)
 
 
 def model_files(folder: Path) -> list[Path]:
     """Return the files of a model's folder that loaders may read, in order of their names."""
-    found = {path for path in folder.iterdir() if not any(fnmatch(path.name, form) for form in NOT_READ)}
+    found = {path for path in folder.iterdir() if is_read(Path(path.name))}
     found |= set((folder / TEMPLATES).glob("*"))
     for index in [path for path in found if path.name.endswith(INDEX)]:
         found |= {folder / part for part in parts_of(index)}

@@ -1,14 +1,13 @@
-"""Finds the name of an embedder by its source, and loads it.
+"""Identifies an embedder by its content, and loads it.
 
 ``sentence_embedder`` runs sentence-transformers models; ``fasttext_vectors`` reads word-vector files.
 """
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
-from tasks.engines.content import PREFIX
+from tasks.engines.content import FOLDER, HUB, PACKAGE, PREFIX, is_read, of_files
 from tasks.engines.local import embedded
 from tasks.engines.local.embedded import DEFAULT, ENCODERS
 from tasks.engines.local.fasttext_vectors import VecVectors, file_name
@@ -20,9 +19,10 @@ MARKER = "modules.json"
 
 
 def embedder_name(source: str) -> str:
-    """Return the ``name`` of a source's embedder without loading its weights.
+    """Return the ``name`` of a source's embedder in hashes, without loading its weights.
 
-    Files and folders are read in full for their hash; for a Hugging Face id its commit is looked up.
+    It is the content of a file or folder, the pin of a package, or the commit of a Hugging Face id, and never
+    a path: other vectors under an old name are another embedder, and a moved folder is the same one.
 
     Raises:
         EngineError: nothing can be loaded there; the message says what to do.
@@ -36,11 +36,11 @@ def embedder_name(source: str) -> str:
         )
     if source.startswith(PREFIX):
         name = source.removeprefix(PREFIX)
-        return f"{name} sha256:{embedded.find(name, ENCODERS).sha256}"
+        return PACKAGE + embedded.find(name, ENCODERS).sha256
     if _is_folder(source):
         return _folder_name(path)
     if source.count("/") == 1:
-        return f"{source}@{_commit(source)}"
+        return HUB + _commit(source)
     raise EngineError(
         f"unknown embedder {source!r}: give {DEFAULT}, a .vec file (unpacked, not .gz), the "
         "folder of a sentence-transformers model, or its Hugging Face id (owner/name)"
@@ -66,7 +66,7 @@ def load_embedder(source: str, cache: Path) -> Embedder:
     name = embedder_name(source)
     from tasks.engines.local.sentence_embedder import SentenceEmbedder  # torch takes seconds
 
-    commit = None if path.is_dir() else name.rpartition("@")[2]
+    commit = None if path.is_dir() else name.removeprefix(HUB)
     return SentenceEmbedder(name, location, commit)
 
 
@@ -84,17 +84,14 @@ def _is_folder(source: str) -> bool:
 
 
 def _folder_name(folder: Path) -> str:
-    """Return the folder's name and a SHA-256 over the names and contents of its files."""
+    """Return a hash over the names and contents of a folder's files, without texts about it."""
     if not (folder / MARKER).is_file():
         raise EngineError(
             f"there is no {MARKER} in {folder}; give a folder that sentence-transformers saved, or {DEFAULT}"
         )
-    digest = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
-    return f"{folder.resolve().name} sha256:{digest.hexdigest()}"
+    return FOLDER + of_files(
+        folder, [path for path in folder.rglob("*") if path.is_file() and is_read(path.relative_to(folder))]
+    )
 
 
 def _commit(model: str) -> str:

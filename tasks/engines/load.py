@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from tasks.engines import checkpoint, content, embedders
+from tasks.engines import checkpoint, content, embedders, proofs
 from tasks.engines.extras import needed_by
-from tasks.engines.local import embedded, memory
+from tasks.engines.local import embedded, hub_models, memory
 from tasks.engines.protocols import Ability, Embedder, EngineError, Jobs
 from tasks.engines.published import published_answers
 from tasks.engines.served.providers import SERVERS, check_settings
@@ -133,12 +133,26 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     with _lock, needed_by(f"model {spec.name!r}"):
         spec = resolved_for(spec, _key(spec, cache), cache)
         key = _key(spec, cache)
-        source = "" if key in _loaded else embedded.resolve(spec, cache)
-        if source and content.is_folder(spec.model):
-            checkpoint.check(spec.name, Path(source))
+        source = "" if key in _loaded else _whole(spec, cache)
         return cached(
             key, partial(memory.of_engine, spec, source), partial(_build_whole, spec, source, cache)
         )
+
+
+def _whole(spec: EngineSpec, cache: Path) -> str:
+    """Return the folder of a model with all its files, which are checked; "" for a kind without weights."""
+    source = embedded.resolve(spec, cache)
+    if not source:
+        return ""
+    is_on_hub = not spec.model.startswith(content.PREFIX) and not content.is_folder(spec.model)
+    folder = hub_models.fetched(spec) if is_on_hub else Path(source)
+    try:
+        checkpoint.check(spec.name, folder)
+    except EngineError as error:
+        if spec.model.startswith(content.PREFIX):
+            raise EngineError(f"{error}; delete {folder}, and it is prepared again") from error
+        raise
+    return str(folder)
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
@@ -239,17 +253,24 @@ def _close(keys: list[str]) -> None:
 
 def _build_whole(spec: EngineSpec, source: str, cache: Path) -> Any:
     """Return a new engine; raises EngineError if its files changed while they were read."""
-    engine = _build(spec, source)
+    record = proofs.record_of(spec, cache)
+    is_proven = record is not None and record.is_file()
+    engine = _build(spec, source, is_proven) if is_proven else _build(spec, source)
     try:
         resolved(spec, hashes_in(cache))
     except EngineError:
         engine.close()
         raise
+    if record is not None and not is_proven:
+        proofs.write(record, spec)
     return engine
 
 
-def _build(spec: EngineSpec, source: str) -> Any:
-    return _class(spec)(spec) if spec.kind in WITHOUT_WEIGHTS else _class(spec)(spec, source)
+def _build(spec: EngineSpec, source: str, is_proven: bool = False) -> Any:
+    """Return a new engine. is_proven: whether it has proven its scores before (``proofs``)."""
+    if spec.kind in WITHOUT_WEIGHTS:
+        return _class(spec)(spec)
+    return _class(spec)(spec, source, is_proven) if is_proven else _class(spec)(spec, source)
 
 
 def _class(spec: EngineSpec) -> Any:

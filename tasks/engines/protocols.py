@@ -362,7 +362,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The vectors' name in hashes: the model and its commit, or a name and a SHA-256 of content."""
+        """The vectors' name in hashes: the content of the model, or its commit, and no path or name."""
         ...
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:

@@ -26,7 +26,9 @@ NAMES = st.lists(
 )
 TABLES = NAMES.flatmap(
     lambda names: st.lists(
-        st.lists(CELLS, min_size=len(names), max_size=len(names)).filter(lambda r: any(map(str.strip, r))),
+        st.lists(CELLS, min_size=len(names), max_size=len(names)).filter(
+            lambda r: any(map(str.strip, r)) and (len(names) == 1 or [*map(str.strip, r)] != names)
+        ),
         min_size=1,
         max_size=4,
     ).map(lambda cells: (names, cells))
@@ -138,6 +140,7 @@ REFUSED = {
     "nameless.csv": ("a,b,\n1,2,\n3,4,5\n", "line 3: column 3 has no name but the cell '5'"),
     "nul.csv": ("a,b\n1,2\n3,\0\n", "line 3: it has a NUL character"),
     "wide.csv": ("a\0,\0b\0\n\0", "line 1: it has NUL bytes, as UTF-16 without its mark has"),
+    "joined.csv": ("a,b\n1,2\na, b\n3,4\n", "line 3: it repeats the header, as in files that were joined"),
     "headless.csv": ("\n\n", "it is empty"),
     "rest.json": ('[{"a": 1}]\n[]', "line 2: not JSON: there is '\\['"),
     "early.json": ('[{"a": 1},\n', "line 2: not JSON: Expecting value"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -65,7 +68,23 @@ def with_weight(folder: Path, like: str, name: str) -> None:
     save_file(tensors | {name: tensors[like].clone()}, folder / WEIGHTS, {"format": "pt"})
 
 
+def shortened(folder: Path, name: str) -> None:
+    (folder / name).write_bytes((folder / name).read_bytes()[:-20])
+
+
+def changed(folder: Path, change: Callable[[Any], Any], name: str = "") -> None:
+    """Change all weights, or one."""
+    tensors = load_file(folder / WEIGHTS)
+    chosen = [name] if name else list(tensors)
+    save_file(tensors | {key: change(tensors[key]) for key in chosen}, folder / WEIGHTS, {"format": "pt"})
+
+
+def with_one(value: float) -> Callable[[Any], Any]:
+    return lambda weight: weight.clone().index_fill_(0, torch.tensor([3]), value)
+
+
 BIAS = "transformer.h.0.attn.c_attn.bias"
+LAST = "transformer.h.1.mlp.c_fc.weight"
 STATIC: dict[str, tuple[Callable[[Path], Any], str]] = {
     "empty": (lambda f: cut(f, 0), r"model\.safetensors is empty: get it again"),
     "cut in the header": (lambda f: cut(f, 100), r"model\.safetensors ends within its header"),
@@ -86,6 +105,20 @@ STATIC: dict[str, tuple[Callable[[Path], Any], str]] = {
     "adapter alone": (adapter_only, r"has an adapter .*merge it into its base model"),
     "no weights": (lambda f: without(f, WEIGHTS), r"there are no weights"),
     "no tokenizer": (lambda f: without(f, "token*"), r"there is no tokenizer \(tokenizer\.json\)"),
+    **{
+        f"cut {name}": (lambda f, name=name: shortened(f, name), rf"{re.escape(name)} is damaged or no JSON")
+        for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
+    },
+    "more bytes": (
+        lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes() + b"x"), r"not copied whole",
+    ),
+    "whole numbers for weights": (
+        lambda f: changed(f, lambda weight: (weight * 9).to(torch.int8)),
+        r"weights of type I8 .*config\.json has no quantization_config",
+    ),
+    "eight bits for weights": (
+        lambda f: changed(f, lambda weight: weight.to(torch.float8_e4m3fn)), r"weights of type F8_E4M3",
+    ),
     "broken config": (lambda f: (f / "config.json").write_text('{"a":'), r"config\.json cannot be read"),
 }  # fmt: skip
 LOADED: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -97,6 +130,19 @@ LOADED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a bias that the config has not": (
         lambda f: with_weight(f, BIAS, "transformer.ln_f.scale"), r"leaves out 1 weights .*ln_f\.scale",
     ),
+    "NaN in the first layer": (lambda f: changed(f, with_one(np.nan), BIAS), r"is not a number"),
+    "infinite in the last layer": (lambda f: changed(f, with_one(np.inf), LAST), r"weights are damaged"),
+    "NaN in the head": (
+        lambda f: changed(f, with_one(np.nan), "transformer.wte.weight"), r"a probability is not a number"
+    ),
+    "unknown quantisation": (
+        lambda f: configured(f, quantization_config={"quant_method": "none"}), r"read as plain numbers",
+    ),
+    "heads that do not divide": (lambda f: configured(f, n_head=3), r"cannot be loaded .*divisible"),
+    "unknown activation": (
+        lambda f: configured(f, activation_function="no"), r"name 'no', which transformers does not",
+    ),
+    "a length that is none": (lambda f: configured(f, n_positions="many"), r"cannot be loaded .*n_positions"),
     "weights of an adapter": (
         lambda f: with_weight(f, BIAS, "transformer.h.0.attn.c_attn.lora_A.weight"), r"lora_A",
     ),

@@ -69,7 +69,7 @@ def test_read_vec_gives_the_written_numbers(tmp_path: Path) -> None:
 
 
 def test_name_of_a_vec_file_is_its_hash(vec: Path, tmp_path: Path) -> None:
-    assert VecVectors(vec).name == f"tiny.vec sha256:{hashlib.sha256(vec.read_bytes()).hexdigest()}"
+    assert VecVectors(vec).name == f"sha256:{hashlib.sha256(vec.read_bytes()).hexdigest()}"
     assert embedder_name(str(vec)) == VecVectors(vec).name
     other = write_vec(tmp_path / "other.vec", LINES)
     assert VecVectors(other).name.split(":")[1] != VecVectors(vec).name.split(":")[1]

@@ -43,7 +43,8 @@ def scorer_of(folder: Path, **fields: Any) -> PackedTrieScorer:
 
 
 @pytest.mark.parametrize(
-    "name", ["llama", "qwen2_moe, windows", "modernbert-decoder", "llama4_text", "gemma3_text"]
+    "name",
+    ["llama", "qwen2, windows", "qwen2_moe, windows", "modernbert-decoder", "llama4_text", "gemma3_text"],
 )
 def test_windows_chunks_and_heads_of_the_model_are_its_own(name: str, tmp_path: Path) -> None:
     """Windows that only the mask has, chunks, and a head with a transform: by all methods and orders."""

@@ -78,6 +78,11 @@ def processor() -> str:
     return _cpu_line("model name") or platform.processor()
 
 
+def flags() -> str:
+    """Return the kernel's line with the processor's instructions."""
+    return _cpu_line("flags")
+
+
 def _cpu_line(name: str) -> str:
     """Return the kernel's line of this name about the first processor; "" if there is none."""
     try:
@@ -110,7 +115,7 @@ def auto_dtype(name: str) -> AutoDtype:
     else:
         limit = os.environ.get(ISA_LIMIT, "").upper()
         is_allowed = not limit or limit in WITH_AMX or "AMX" in limit
-        is_native = chosen.type == "cpu" and is_allowed and BFLOAT16_FLAG in _cpu_line("flags").split()
+        is_native = chosen.type == "cpu" and is_allowed and BFLOAT16_FLAG in flags().split()
     return "bfloat16" if is_native else "float32"
 
 

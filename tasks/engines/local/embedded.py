@@ -164,7 +164,8 @@ def _check_hub(spec: EngineSpec) -> None:
 
     try:
         with content.hub_refusals(spec.model, spec.revision):
-            hf_hub_download(spec.model, "config.json", revision=spec.revision)
+            endpoint = os.environ.get("HF_ENDPOINT")
+            hf_hub_download(spec.model, "config.json", revision=spec.revision, endpoint=endpoint)
     except EngineError:
         raise
     except Exception as error:  # the network and the HTTP library may raise anything

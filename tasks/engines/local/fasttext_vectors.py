@@ -8,13 +8,13 @@ without a vector are left out of the mean; a text with no such word has no vecto
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.engines.content import FOLDER, content_hash
 from tasks.engines.protocols import Embedded, EngineError, Progress
 
 Vector = NDArray[np.float32]
@@ -112,8 +112,7 @@ def _mean_of_words(
 
 
 def file_name(path: Path) -> str:
-    """Return the file's name and the SHA-256 of its content; raises ``EngineError`` if it is missing."""
+    """Return the content of a file as a name in hashes; raises ``EngineError`` if it is missing."""
     if not path.is_file():
         raise EngineError(f"there is no word-vector file {path}; unpack it if it ends in .gz")
-    with path.open("rb") as file:
-        return f"{path.name} sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    return FOLDER + content_hash(path)

@@ -26,8 +26,11 @@ from tasks.engines.specs import EngineSpec
 class MaskedScorer(Pretrained):
     """An encoder-only transformers model behind the ``CandidateScorer`` protocol."""
 
-    def __init__(self, spec: EngineSpec, folder: str) -> None:
+    def __init__(self, spec: EngineSpec, folder: str, is_proven: bool = False) -> None:
         """Load the model and check that its scores equal those of plain passes (``self_check``).
+
+        Args:
+            is_proven: whether this engine was checked before.
 
         Raises:
             EngineError: not loadable, not encoder-only, without a mask token or pretrained head, or its
@@ -44,7 +47,7 @@ class MaskedScorer(Pretrained):
                 f"the tokenizer of {spec.name!r} has no mask token, so it is not a masked model"
             )
         self.limit = context.longest_sentence(self.model, self.tokenizer)
-        self_check.prove_masked(self)
+        self_check.prove_masked(self, is_proven)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None

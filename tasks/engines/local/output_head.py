@@ -33,12 +33,29 @@ ROUNDING = 16
 IntArray = NDArray[np.int64]
 
 
+class NotANumber(EngineError):  # noqa: N818 - "raise NotANumber" says it all
+    """A model's log-probabilities are not numbers; the message names the usual causes."""
+
+
+def numbers(name: str, logprob: NDArray[np.floating[Any]]) -> None:
+    """Check that log-probabilities of a model are numbers; raises ``NotANumber``."""
+    if np.isnan(logprob).any():
+        raise NotANumber(
+            f"model {name!r}: a probability is not a number, because weights are damaged (NaN, infinite) or "
+            'too large for float16: get the model again; with dtype = "float16", take float32 or bfloat16'
+        )
+
+
 class OutputHead:
     """The last linear layer of a language model, with the scale, soft cap or bias after it."""
 
-    def __init__(self, model: Any) -> None:
-        """Find the head; raises ``EngineError`` if the model names no linear output layer."""
-        self.model = model
+    def __init__(self, model: Any, name: str = "") -> None:
+        """Find the head; raises ``EngineError`` if the model names no linear output layer.
+
+        Args:
+            name: of the model, for errors.
+        """
+        self.model, self._name = model, name or type(model).__name__
         layer = model.get_output_embeddings()
         weight = getattr(layer, "weight", None)
         if not isinstance(weight, torch.Tensor) or weight.dim() != 2 or not weight.is_floating_point():
@@ -103,7 +120,11 @@ class OutputHead:
     def read(
         self, hidden: torch.Tensor, rows: IntArray, tokens: IntArray, finds_best: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return ``logprobs``, and bool [n]: no token is more probable (all False unless ``finds_best``)."""
+        """Return ``logprobs``, and bool [n]: no token is more probable (all False unless ``finds_best``).
+
+        Raises:
+            NotANumber: the model's weights are damaged or too large.
+        """
         device = hidden.device
         by_token = np.argsort(tokens, kind="stable")
         ordered = tokens[by_token]
@@ -126,6 +147,7 @@ class OutputHead:
             logit[low:high] = logits[row[low:high], token[low:high] - start]
         out, is_best = np.empty(len(rows), dtype=np.float32), np.empty(len(rows), dtype=np.bool_)
         out[by_token] = (logit - log_sum[row]).cpu().numpy()
+        numbers(self._name, out)
         is_best[by_token] = (logit >= best[row]).cpu().numpy()
         return out, is_best
 
@@ -207,6 +229,7 @@ class OutputHead:
             dim=1,
         )
         plain = self._after(self._layer(states[None])[0].float())
+        numbers(self._name, plain.cpu().numpy())
         step = ROUNDING * torch.finfo(self._layer.weight.dtype).eps
         if not (own - plain).abs().max() <= step * max(1.0, float(plain.abs().max())):
             raise EngineError(

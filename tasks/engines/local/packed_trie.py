@@ -40,8 +40,11 @@ STATES = 4096
 class PackedTrieScorer(Pretrained, ContinuationScorer):
     """A decoder-only transformers model behind the ``Scorer`` protocol."""
 
-    def __init__(self, spec: EngineSpec, folder: str) -> None:
+    def __init__(self, spec: EngineSpec, folder: str, is_proven: bool = False) -> None:
         """Load the model and check that its scores equal those of plain forward passes (``self_check``).
+
+        Args:
+            is_proven: whether this engine was checked before.
 
         Raises:
             EngineError: not loadable, or its scores would differ from those of plain passes.
@@ -49,7 +52,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         super().__init__(AutoModelForCausalLM, spec, folder, attn_implementation=tree_attention.NAME)
         self._tries: dict[int, TokenTrie] = {}
         self.length = context.length(self.model, self.tokenizer)
-        self_check.prove(self)
+        self_check.prove(self, is_proven)
         if spec.compile:
             self._compile()
             self_check.prove_whole(self)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig
 
-from tasks.engines.local import devices, other_kinds
+from tasks.engines.local import devices, other_kinds, tokenizer_file
 from tasks.engines.local.output_head import OutputHead
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, with_dtype
@@ -28,7 +27,7 @@ class Pretrained:
             devices.keep_freed_memory()
         self.tokenizer, self.model = load(auto_class, spec, folder, **arguments)
         self.device: torch.device = self.model.device
-        self._head = OutputHead(self.model)
+        self._head = OutputHead(self.model, spec.name)
 
     @property
     def n_tokens(self) -> int:
@@ -76,30 +75,27 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
     arguments |= {"dtype": getattr(torch, with_dtype(spec).dtype)} | own_code | spec.options
     if not is_allowed("pickle"):
         arguments["use_safetensors"] = True
+    config = None
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, **own_code)
+        config = AutoConfig.from_pretrained(folder, **own_code)
+        tokenizer = tokenizer_file.read(spec.name, folder, own_code)
         model, info = auto_class.from_pretrained(folder, output_loading_info=True, **arguments)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        AttributeError,
-        ImportError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]  # the rest lists architectures
+    except EngineError:
+        raise
+    except Exception as error:  # of transformers, tokenizers, safetensors or a library for quantised weights
+        reason = _reason(error)
         if "ignore_mismatched_sizes" in str(error):
             raise EngineError(
                 f"model {spec.name!r}: the weights in {folder!r} have other shapes than its config.json "
                 "describes: the files are of different models; get the model again"
             ) from error
         exchanged = arguments.get("attn_implementation")
-        if exchanged and any(word in reason for word in ("attn_implementation", "attention", exchanged)):
-            named = getattr(AutoConfig.from_pretrained(folder, **own_code), "architectures", None) or ["it"]
+        words = ("attn_implementation", "attention", exchanged)
+        if config is not None and exchanged and any(word in reason for word in words):
+            (named, *_) = config.architectures or ["it"]
             raise EngineError(
-                f"the architecture {named[0]} has no exchangeable attention, so it cannot run packed texts; "
-                f"{other_kinds.served_by(named[0], spec.name)}"
+                f"the architecture {named} has no exchangeable attention, so it cannot run packed texts; "
+                f"{other_kinds.served_by(named, spec.name)}"
             ) from error
         if "safetensors" in str(error) and not is_allowed("pickle"):
             raise EngineError(
@@ -113,7 +109,25 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
             "probabilities would be random; take a checkpoint with the head of its pretraining"
         )
     check_leftovers(spec.name, model, info["unexpected_keys"])
+    check_quantised(spec.name, model)
     return tokenizer, model.to(devices.device(spec.device)).eval().requires_grad_(False)
+
+
+def _reason(error: Exception) -> str:
+    """Return one line on why a model is not loaded; further lines list architectures."""
+    first, *more = str(error).strip().splitlines() or [type(error).__name__]
+    if isinstance(error, KeyError):
+        return f"its files name {first}, which transformers does not know"
+    return " ".join([first, *more[:1]]) if first.endswith(":") else first
+
+
+def check_quantised(name: str, model: Any) -> None:
+    """Raise EngineError if a configuration has a quantisation that transformers would leave out."""
+    if getattr(model.config, "quantization_config", None) and getattr(model, "hf_quantizer", None) is None:
+        raise EngineError(
+            f"model {name!r}: its weights are quantised in a way that transformers does not know, and would "
+            "be read as plain numbers: take the model in bfloat16 or float32"
+        )
 
 
 def check_leftovers(name: str, model: Any, unexpected: Iterable[str]) -> None:

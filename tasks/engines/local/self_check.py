@@ -1,4 +1,4 @@
-"""Proves at load that an architecture's packed scores equal plain forward passes, else refuses it.
+"""Proves before an engine's first scores that they equal plain forward passes, else refuses it.
 
 A plain pass runs one text by itself through the model's own code (eager attention, its own masks, its own
 logits) and defines the scores. Compared are:
@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.engines.local import blanks, other_kinds, tree_attention
+from tasks.engines.local.output_head import NotANumber, numbers
 from tasks.engines.local.trie import build_trie
 from tasks.engines.protocols import EngineError
 
@@ -52,18 +53,24 @@ IDENTITY = re.compile(r"idx|index|\bid\b|name")
 """Names of attributes in which layers of one kind differ."""
 
 
-def prove(scorer: Scorer) -> None:
+def prove(scorer: Scorer, is_proven: bool = False) -> None:
     """Compare packed scores with plain passes, in float32 and in the model's own precision.
+
+    Args:
+        is_proven: whether this engine was compared before (``proofs``); only its head is measured then.
 
     Raises:
         EngineError: they differ, or the architecture cannot run packed; says which kind serves it.
+        NotANumber: plain passes give no numbers.
     """
     tokens = _drawn(scorer)
     with exact(scorer.model):
         with plain_attention(scorer.model):
-            _tried(scorer, lambda: _measure(scorer, input_ids=tokens[None, :1]))
-        _compare_lengths(scorer, tokens)
-    prove_whole(scorer)
+            _measure(scorer, input_ids=tokens[None, :1])
+        if not is_proven:
+            _compare_lengths(scorer, tokens)
+    if not is_proven:
+        prove_whole(scorer)
 
 
 def prove_whole(scorer: Scorer) -> None:
@@ -72,8 +79,15 @@ def prove_whole(scorer: Scorer) -> None:
     _compare(scorer, [tokens[:SHORT_PROMPT]], tokens, CHECKED[:1])
 
 
-def prove_masked(scorer: Scorer) -> None:
-    """Compare candidates in a short and a long sentence of one call with plain passes; raises EngineError."""
+def prove_masked(scorer: Scorer, is_proven: bool = False) -> None:
+    """Compare candidates in a short and a long sentence of one call with plain passes.
+
+    Args:
+        is_proven: see ``prove``.
+
+    Raises:
+        EngineError: they differ, or the architecture does not run this way.
+    """
     tokens, mask = _drawn(scorer).tolist(), scorer.tokenizer.mask_token_id
     longest = min(scorer.limit - 5, 2 * SHORTENED + 30)
     sentences = blanks.Sentences([tokens[:2], tokens[2 : 2 + max(longest, 3)]], tokens[-3:])
@@ -85,20 +99,27 @@ def prove_masked(scorer: Scorer) -> None:
         return _sum(scorer._head.plain(wanted, input_ids=text, attention_mask=torch.ones_like(text)), item)
 
     def compare() -> None:
-        found = _tried(scorer, lambda: scorer.score_blanks(sentences, np.arange(2), table).sum(axis=1))
         with torch.inference_mode():
-            _assert_equal(
-                scorer, found, np.array([[plain(i, item) for item in table.tolist()] for i in range(2)])
+            expected = _tried(
+                scorer, lambda: np.array([[plain(i, item) for item in table.tolist()] for i in range(2)])
             )
+        numbers(scorer.spec.name, expected)
+        found = _packed(scorer, lambda: scorer.score_blanks(sentences, np.arange(2), table).sum(axis=1))
+        _assert_equal(scorer, found, expected)
 
     with exact(scorer.model), shortened(scorer.model):
-        _tried(scorer, lambda: _measure(scorer, input_ids=np.array([tokens[:8]])))
+        _measure(scorer, input_ids=np.array([tokens[:8]]))
+        if not is_proven:
+            compare()
+    if not is_proven:
         compare()
-    compare()
 
 
-def prove_seq2seq(scorer: Scorer) -> None:
+def prove_seq2seq(scorer: Scorer, is_proven: bool = False) -> None:
     """Compare candidates after the sentinel in a short and a long sentence with plain passes.
+
+    Args:
+        is_proven: see ``prove``.
 
     Raises:
         EngineError: they differ, or the architecture does not run this way.
@@ -122,16 +143,22 @@ def prove_seq2seq(scorer: Scorer) -> None:
         return scores
 
     def compare() -> None:
-        from_trie = _tried(scorer, lambda: np.stack([edges(sentence) for sentence in sentences]))
         with torch.inference_mode():
-            expected = np.array([[plain(sentence, item) for item in items] for sentence in sentences])
+            expected = _tried(
+                scorer,
+                lambda: np.array([[plain(sentence, item) for item in items] for sentence in sentences]),
+            )
+        numbers(scorer.spec.name, expected)
+        from_trie = _packed(scorer, lambda: np.stack([edges(sentence) for sentence in sentences]))
         _assert_equal(scorer, trie.sum_over_items(from_trie), expected)
 
     with exact(scorer.model), shortened(scorer.model):
         inputs = {"input_ids": np.array([sentences[0]]), "decoder_input_ids": opening.cpu().numpy()}
-        _tried(scorer, lambda: _measure(scorer, **inputs))
+        _measure(scorer, **inputs)
+        if not is_proven:
+            compare()
+    if not is_proven:
         compare()
-    compare()
 
 
 T = TypeVar("T")
@@ -145,6 +172,8 @@ def _tried(scorer: Scorer, run: Callable[[], T]) -> T:
         raise EngineError(
             f"model {scorer.spec.name!r}: too little memory to check its scores: {_first_line(error)}"
         ) from error
+    except NotANumber:
+        raise
     except EngineError as error:
         raise EngineError(f"{error}; {advice(scorer)}") from error
     except Exception as error:  # another architecture may raise anything
@@ -154,12 +183,24 @@ def _tried(scorer: Scorer, run: Callable[[], T]) -> T:
         ) from error
 
 
+def _packed(scorer: Scorer, run: Callable[[], T]) -> T:
+    """Return ``_tried`` of scores; those that are no numbers, unlike plain passes', refuse the model too."""
+    try:
+        return _tried(scorer, run)
+    except NotANumber as error:
+        raise EngineError(
+            f"scores of the architecture {type(scorer.model).__name__} are no numbers, unlike plain passes'; "
+            f"{advice(scorer)}"
+        ) from error
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _measure(scorer: Scorer, **inputs: NDArray[np.int64]) -> None:
-    scorer._head.measure(**{name: torch.from_numpy(ids).to(scorer.device) for name, ids in inputs.items()})
+    texts = {name: torch.from_numpy(ids).to(scorer.device) for name, ids in inputs.items()}
+    _tried(scorer, lambda: scorer._head.measure(**texts))
 
 
 def _compare_lengths(scorer: Scorer, tokens: NDArray[np.int64]) -> None:
@@ -199,12 +240,13 @@ def _compare(
         whole = scorer.score_sequences(texts, n_scored)[0].reshape(scores.shape)
         return np.concatenate([scores, whole])
 
-    scores = _tried(scorer, packed)
     with plain_attention(scorer.model):
         plain = _tried(
             scorer,
             lambda: np.array([_plain(scorer, encoded[prompt], items[item]) for prompt, item in checked]),
         )
+    numbers(scorer.spec.name, plain)
+    scores = _packed(scorer, packed)
     if not abs(plain[-1] - plain[0]) <= TOLERANCE[scorer.model.dtype]:
         raise EngineError(
             f"scores of the architecture {type(scorer.model).__name__} depend on texts scored before, so "

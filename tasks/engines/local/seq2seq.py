@@ -55,8 +55,11 @@ class Paths:
 class Seq2SeqScorer(Pretrained):
     """An encoder-decoder transformers model with sentinels behind the ``CandidateScorer`` protocol."""
 
-    def __init__(self, spec: EngineSpec, folder: str) -> None:
+    def __init__(self, spec: EngineSpec, folder: str, is_proven: bool = False) -> None:
         """Load the model and check that its scores equal those of plain passes (``self_check``).
+
+        Args:
+            is_proven: whether this engine was checked before.
 
         Raises:
             EngineError: not loadable, not an encoder-decoder model, without sentinels (BART), or its scores
@@ -69,7 +72,7 @@ class Seq2SeqScorer(Pretrained):
             raise EngineError(f"config.json of {spec.name!r} names no decoder_start_token_id; add it (T5: 0)")
         self.opening = torch.tensor([[start, self.sentinel]], device=self.device)
         self.limit = context.longest_sentence(self.model, self.tokenizer)
-        self_check.prove_seq2seq(self)
+        self_check.prove_seq2seq(self, is_proven)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None

@@ -68,7 +68,9 @@ class VllmEngine(ContinuationScorer):
         Raises:
             EngineError: vLLM is not installed, is built for another device, or cannot load the model.
         """
-        from transformers import AutoConfig, AutoTokenizer
+        from transformers import AutoConfig
+
+        from tasks.engines.local import tokenizer_file
 
         self._lock = Lock()
         self._llm: Any = None
@@ -78,13 +80,16 @@ class VllmEngine(ContinuationScorer):
         try:
             trusted = bool(spec.options.get("trust_remote_code"))
             own_code = {"revision": spec.revision, "trust_remote_code": trusted}
-            self.tokenizer = AutoTokenizer.from_pretrained(folder, **own_code)
+            self.tokenizer = tokenizer_file.read(spec.name, folder, own_code, replaces=False)
             config = AutoConfig.from_pretrained(folder, **own_code).get_text_config()
             context = int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
             self._llm = llm_class(model=folder, **_arguments(spec, on_cpu, context))
             self._context = int(self._llm.model_config.max_model_len)
             # vLLM's clean-up may run after that of multiprocessing, which would wait for the core forever.
             atexit.register(self._llm.llm_engine.engine_core.shutdown)
+        except EngineError:
+            self.close()
+            raise
         except Exception as error:  # vLLM raises any error of its core process
             self.close()
             raise EngineError(

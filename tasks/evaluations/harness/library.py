@@ -20,7 +20,7 @@ from typing import Any
 
 from tasks.engines.protocols import Context, Message
 from tasks.engines.specs import is_allowed
-from tasks.evaluations.harness import examples, form, sources
+from tasks.evaluations.harness import examples, form, labels, sources
 from tasks.identity import digest
 
 VERSION = "0.4.13"
@@ -86,45 +86,17 @@ class HarnessTask:
 
     def choices(self, doc: int) -> list[str]:
         """Return the options of a document."""
-        return [str(choice) for choice in self.library.doc_to_choice(self.documents[doc])]
+        return labels.choices(self, self.documents[doc])
 
     @cached_property
     def golds(self) -> dict[int, Any]:
         """Return the right answers by id: the index of the option, or several; else a text."""
-        golds: dict[int, Any] = {}
-        for doc, fields in self.documents.items():
-            of = self.library.doc_to_text if self.library.multiple_input else self.library.doc_to_target
-            gold = of(fields)
-            if self.chooses and isinstance(gold, str):
-                choices = self.choices(doc)
-                gold = choices.index(gold) if gold in choices else -100
-            elif self.writes and self.library.config.doc_to_choice is not None and isinstance(gold, int):
-                choices = self.choices(doc)
-                gold = choices[gold] if 0 <= gold < len(choices) else None
-            golds[doc] = gold
-        return golds
+        return {doc: labels.gold(self, fields) for doc, fields in self.documents.items()}
 
     @cached_property
     def wrong_labels(self) -> dict[int, str]:
-        """Return the documents whose right answer is none of their options, each with the reason.
-
-        If some labels are the number of options and none is 0, labels count from 1, and all are wrong.
-        """
-        if self.library.config.doc_to_choice is None:
-            return {}
-        wrong: dict[int, str] = {}
-        counts_from_1 = self.chooses
-        for doc, gold in self.golds.items():
-            n = len(self.choices(doc))
-            places = gold if isinstance(gold, list) else [gold]
-            is_place = [isinstance(place, int) and 0 <= place < n for place in places]
-            if not places or not all(is_place if self.chooses else [place is not None for place in places]):
-                of = self.library.doc_to_text if self.library.multiple_input else self.library.doc_to_target
-                wrong[doc] = f"its label {_shown(of(self.documents[doc]))} is none of its {n} options"
-            counts_from_1 &= all(isinstance(place, int) and 1 <= place <= n for place in places)
-        if wrong and counts_from_1:
-            return dict.fromkeys(self.golds, "labels count from 1, and those of the harness count from 0")
-        return wrong
+        """Return the documents whose right answer is none of their options, each with the reason."""
+        return labels.wrong(self)
 
     def target(self, doc: int) -> str:
         """Return right answers in words, separated by |."""
@@ -442,11 +414,6 @@ def _with(instance: Any, response: Any) -> Any:
     own = copy.copy(instance)
     own.resps, own.filtered_resps = list(response) if isinstance(response, list) else [response], {}
     return own
-
-
-def _shown(value: Any) -> str:
-    """Return a label as text, shortened if long."""
-    return text if len(text := repr(value)) <= 60 else f"{text[:60]}…"
 
 
 def _same(first: Sequence[Any], second: Sequence[Any]) -> bool:

@@ -293,13 +293,23 @@ def test_page_and_plan_say_where_examples_come_from(tmp_path: Path) -> None:
 FROM_1 = "labels count from 1, and those of the harness count from 0"
 
 
-def labelled(folder: Path, labels: list[Any], **fields: Any) -> Any:
-    """Return the study of the plain task with these labels."""
+def labelled(folder: Path, labels: list[Any], limit: int | None = None, **fields: Any) -> Any:
+    """Return the study of the plain task with these labels. limit: of documents that are asked."""
     file = written(folder, **fields)
     field = "several" if isinstance(labels[0], list) else "answer"
     lines = [json.dumps(item | {field: label}) for item, label in zip(ITEMS, labels, strict=False)]
     (folder / "test.jsonl").write_text("\n".join(lines))
-    return study_of([file])
+    return study_of([file], limit=limit)
+
+
+@pytest.mark.parametrize(("labels", "is_from_1"), [([1, 1, 3], True), ([2, 1, 3], True), ([1, 1, 0], False)])
+def test_labels_from_1_are_seen_in_documents_that_are_not_asked(
+    tmp_path: Path, labels: list[int], is_from_1: bool
+) -> None:
+    study = labelled(tmp_path, labels, limit=2)
+    (task,) = study.tasks.values()
+    assert len(task.documents) == 2
+    assert task.wrong_labels == (dict.fromkeys(task.documents, FROM_1) if is_from_1 else {})
 
 
 @pytest.mark.parametrize(
