@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
 from functools import cached_property
@@ -50,7 +51,8 @@ class Answer:
         for name, value in (defaults | self.headers).items():
             handler.send_header(name, value)
         handler.end_headers()
-        handler.wfile.write(data)
+        if handler.command != "HEAD":
+            handler.wfile.write(data)
 
 
 Send = Callable[[BaseHTTPRequestHandler], None]
@@ -125,3 +127,13 @@ class HttpServer:
         self.closing.set()
         self._server.shutdown()
         self._server.server_close()
+
+
+@contextmanager
+def serving(answer: Callable[[Request], Send]) -> Iterator[HttpServer]:
+    """Yield a server for the duration of the block."""
+    server = HttpServer(answer)
+    try:
+        yield server
+    finally:
+        server.close()

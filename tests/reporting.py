@@ -58,9 +58,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Freeze imported objects, so that garbage collection skips them."""
+    """Freeze imported objects, so that garbage collection skips them, and collect rarely.
+
+    It takes 7 % of the time otherwise: modules that tests import later are searched each time.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -72,8 +72,8 @@ class Secrets:
 
     @cached_property
     def _numbers(self) -> NDArray[np.uint64]:
-        """The pieces as numbers, for a fast search."""
-        return np.unique(np.concatenate([_grams(piece) for piece in self._pieces]))
+        """The pieces as sorted numbers, for a fast search."""
+        return np.unique(np.concatenate([_grams(form) for form in self._forms if len(form) >= GRAM]))
 
     def hide(self, text: str) -> str:
         """Return an error's text without secrets. Cut it only afterwards, or part of a key may remain."""
@@ -108,8 +108,9 @@ class Secrets:
     def _contains(self, text: str, depth: int) -> bool:
         """Return whether a text has a piece of the key; depth: of runs that are decoded."""
         for step in range(STEPS + 1):
-            bare = plain(text)
-            if np.isin(_grams(bare), self._numbers).any():
+            grams, own = _grams(plain(text)), self._numbers
+            nearest = np.searchsorted(own, grams).clip(max=len(own) - 1)
+            if (own[nearest] == grams).any():  # faster than np.isin
                 return True
             if step == STEPS or (opened := _SIGNS.sub(_sign, text)) == text:
                 break
@@ -141,15 +142,17 @@ class Secrets:
         signs = [(own, start, end) for sign, start, end in spelled for own in plain(sign)]
         bare = "".join(sign for sign, *_ in signs)
         places = {place: index for index, (_, place, _) in enumerate(spelled)}
+        ends: dict[tuple[str, int], int] = {}  # (form, where it would begin) -> end of its last run
         for at in range(len(bare) - GRAM + 1):
             for form, i in self._pieces.get(bare[at : at + GRAM], ()):
-                first, last = at, at + GRAM
-                while first and at - first < i and bare[first - 1] == form[i - (at - first) - 1]:
-                    first -= 1
+                last = at + GRAM
+                if ends.get((form, at - i), 0) >= last:
+                    continue  # this piece lies in that run
                 while last < len(bare) and bare[last] == form[i + last - at : i + last - at + 1]:
                     last += 1
-                start, end = signs[first][1], signs[last - 1][2]
-                yield self._with_edges(spelled, places, (start, end), form, (i - (at - first), i + last - at))
+                ends[form, at - i] = last
+                start, end = signs[at][1], signs[last - 1][2]
+                yield self._with_edges(spelled, places, (start, end), form, (i, i + last - at))
 
     def _with_edges(
         self,

@@ -92,11 +92,9 @@ def holm(p_values: ArrayLike) -> FloatArray:
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise ValueError("holm needs a vector of p-values between 0 and 1, none of them NaN")
-    if not p.size:
-        return p
-    from statsmodels.stats.multitest import multipletests  # takes a second to import
-
-    adjusted: FloatArray = multipletests(p, method="holm")[1]
+    order = np.argsort(p)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)).clip(max=1.0)
     return adjusted
 
 

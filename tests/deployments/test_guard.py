@@ -7,10 +7,8 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from string import Template
-from threading import Thread
 
 import httpx
 import pytest
@@ -18,6 +16,7 @@ import pytest
 from deployments.serve import server
 from tests.conftest import prefect_post
 from tests.deployments.browser import CHROMIUM, Browser, browser
+from tests.http_server import Answer, serving
 
 pytestmark = pytest.mark.slow
 EVIL = {"Origin": "http://evil.example"}
@@ -144,27 +143,12 @@ SUBMIT = Template("""(() => {
 NO_ID = "00000000-0000-0000-0000-000000000000"
 
 
-class Blank(BaseHTTPRequestHandler):
-    """A site with one page."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"<title>hello</title><body>hello")
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
-
-
 @pytest.fixture(scope="module")
 def evil() -> Iterator[str]:
-    """Serve a foreign site and yield its address."""
-    # A browser holds idle connections open: each has a thread, or the shutdown would wait for them.
-    site = ThreadingHTTPServer(("127.0.0.1", 0), Blank)
-    Thread(target=site.serve_forever, daemon=True).start()
-    yield f"http://evil.example:{site.server_address[1]}"
-    site.shutdown()
-    site.server_close()
+    """Serve a foreign site with one page and yield its address."""
+    page = Answer(b"<title>hello</title><body>hello", headers={"Content-Type": "text/html"})
+    with serving(lambda _: page) as site:
+        yield site.address.replace("127.0.0.1", "evil.example")
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import certifi
 import httpx
 import pytest
 
 from tasks.engines.protocols import EngineError, Sampling
-from tasks.engines.served.connection import checked_key, no_connection
+from tasks.engines.served.connection import certificates, checked_key, no_connection
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.specs import EngineSpec
 from tests.engines.test_openai import TALK, Script, completion, script
@@ -152,3 +153,18 @@ def test_address_with_a_query_is_refused(part: str) -> None:
     with pytest.raises(ValueError, match="base_url has a query") as caught:
         spec(f"https://llm.example.org/v1{part}")
     assert "sk-x" not in str(caught.value)
+
+
+def test_certificates_are_read_once_until_their_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "authorities.pem"
+    file.write_bytes(Path(certifi.where()).read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    first = certificates("a")
+    assert certificates("b") is first
+    file.write_text("no certificate")
+    with pytest.raises(EngineError, match="no certificate in PEM form"):
+        certificates("a")
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert certificates("a") is not first

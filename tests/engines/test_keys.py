@@ -237,3 +237,10 @@ def test_text_beside_a_key_stays_in_an_answer() -> None:
     """Its last sign comes before the key, and its first sign after it."""
     key = "sk-0123456789abcdefXYZ"
     assert Secrets(key).hide_in_answer(f"Z{key}s") == "Z[key]s"
+
+
+def test_a_long_run_of_the_key_is_found_once() -> None:
+    """Not once for each of its pieces, or the time would grow with the square of its length."""
+    key = "".join(random.Random(1).choices(ALPHABET, k=400))
+    spans = list(Secrets(key)._spans(f"Before {key} after."))
+    assert len(spans) == len(set(spans))

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,7 @@ from tests.conftest import environment
 from tests.flows.stored_runs import Stored, store
 from tests.golden import served
 from tests.golden.harness import SERVED, new_home, run
-from tests.waiting import until
+from tests.http_server import Answer, serving
 from warehouse import Warehouse, register_parts, save_run_requests, write_part
 
 RNG = np.random.default_rng(0)
@@ -99,41 +96,16 @@ def test_unchanged_models_raise_in_fewer_than_5_percent_of_looks() -> None:
     assert raised / looks < 0.05
 
 
-@pytest.fixture
-def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A local server's address and the bodies that were posted to it."""
-    posted: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *args: Any) -> None:
-            """Log nothing."""
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listening.server_port}/", posted
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
-
-
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_drift_notifies_a_webhook_and_shows_a_table(
-    warehouse: Warehouse, prefect_api: str, webhook: tuple[str, list[dict[str, Any]]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    warehouse: Warehouse, prefect_api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A real server, its triggers and actions, and a real webhook."""
-    url, posted = webhook
     monkeypatch.setenv("CULTUREMETER_HOME", str(warehouse.home))
     store(warehouse, [Stored("m", "w1", scores={"coverage": BEFORE})])
     store(warehouse, [Stored("m", "w2", scores={"coverage": BEFORE - 0.2 + NOISE})])
-    with server.pointed_at(prefect_api):
+    with server.pointed_at(prefect_api), serving(lambda _: Answer(status=204)) as webhook:
         from prefect.blocks.notifications import CustomWebhookNotificationBlock
         from prefect.client.orchestration import get_client
 
@@ -142,19 +114,21 @@ def test_drift_notifies_a_webhook_and_shows_a_table(
         with pytest.raises(ValueError, match="no such notification block"):
             automations.alert("slack-webhook/nobody")
         body = {"title": "{{subject}}", "text": "{{body}}"}
-        CustomWebhookNotificationBlock(name="lab", url=url, json_data=body).save("lab", overwrite=True)
+        block = CustomWebhookNotificationBlock(name="lab", url=webhook.address, json_data=body)
+        block.save("lab", overwrite=True)
         first = automations.alert("custom-webhook/lab")
         assert automations.alert("custom-webhook/lab").id == first.id  # changed, not doubled
         # In its own process, like a deployment's runs: events go to the server in the environment at start.
         code = "from flows.drift import *; assert drift(DriftParams()) == 1"
         env = environment(warehouse.home, prefect_api)
         subprocess.run([sys.executable, "-c", code], env=env, check=True)
-        until(lambda: posted, every=0.2)
+        webhook.wait_until(lambda: webhook.received)
         with get_client(sync_client=True) as client:
             tables = [a for a in client.read_artifacts() if a.key == "drift"]
         first.delete()
-    assert posted[0]["title"] == "Culturemeter: 1 headlines moved"
-    assert "m: Coverage (cure)" in posted[0]["text"]
+    posted = webhook.received[0].json
+    assert posted["title"] == "Culturemeter: 1 headlines moved"
+    assert "m: Coverage (cure)" in posted["text"]
     (row,) = json.loads(str(tables[0].data))
     assert row["moved"] is True
 

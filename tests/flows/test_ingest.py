@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from tests.conftest import command, environment
+from tests.http_server import Answer, Request, serving
 from tests.ingest.rows import attempts, dishes, items
-from tests.scrapers.wikidata.servers import Asked, misbehaving, oxigraph
+from tests.scrapers.wikidata.servers import oxigraph, reply
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -111,28 +109,22 @@ def test_without_a_contact_no_live_source_is_requested(culturemeter: Cli, home: 
 def test_killed_ingest_changes_nothing_and_leaves_no_lock(
     culturemeter: Cli, home: Path, tmp_path: Path, prefect_api: str
 ) -> None:
-    arrived, stopping = Event(), Event()
-
-    def silent(asked: Asked) -> None:
-        arrived.set()
-        stopping.wait()
-
     warehouse = Warehouse.open(home)
     published = warehouse.path.read_bytes()
-    with misbehaving() as server:
-        server.scripts = [silent]
-        live = ("--live", "--endpoint", server.url, "--contact", CONTACT)
+
+    def silent(_: Request) -> Answer:
+        server.hold()
+        return reply(200)
+
+    with serving(silent) as server:
+        live = ("--live", "--endpoint", f"{server.address}/sparql", "--contact", CONTACT)
         process = subprocess.Popen(
             command("ingest", "--source", "wikidata", *live),
             env=environment(home, prefect_api), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        try:
-            assert arrived.wait(120)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-        finally:
-            process.kill()
-            stopping.set()
+        server.wait_until(lambda: server.received)
+        process.kill()
+        process.wait()
     assert warehouse.path.read_bytes() == published
     file = tmp_path / "en.jsonl"
     write_dishes(file, "en", "ceviche")

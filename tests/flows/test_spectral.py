@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.conftest import command, environment
-from tests.waiting import until
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -65,80 +61,6 @@ def test_second_run_does_nothing_and_only_new_countries_are_scored(culturemeter:
     new = pl.concat([pl.read_parquet(p) for p in parts.glob("*.parquet") if p.name not in before])
     assert new["country"].unique().to_list() == ["FR"]
     assert Warehouse.open(home).query(DUPLICATES).is_empty()
-
-
-@pytest.mark.heavy
-def test_killed_runs_resume_without_losses_or_duplicates(
-    culturemeter: Cli, home: Path, prefect_api: str
-) -> None:
-    arguments = ("run", "spectral", "-m", "slow", *SMALL)
-    parts = home / "parts" / "item_logprob"
-    seen = 0
-    for _ in range(3):
-        process = subprocess.Popen(
-            command(*arguments), env=environment(home, prefect_api),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        # A short interval, so that the kill comes soon after a part appears, registered or not.
-        until(lambda: len(list(parts.glob("[!_]*.parquet"))) > seen, process, every=0.005)  # noqa: B023
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        seen = len(list(parts.glob("[!_]*.parquet")))
-        assert seen > 0
-        Warehouse.open(home).query("SELECT count(*) FROM item_logprob")  # readable at any moment
-    culturemeter(*arguments)
-    warehouse = Warehouse.open(home)
-    assert warehouse.query(DUPLICATES).is_empty()
-    assert warehouse.query("SELECT count(*) AS n FROM item_logprob")["n"][0] == 4 * 9 * 12
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-    kept = warehouse.query("SELECT count(DISTINCT part) AS n FROM item_logprob")["n"][0]
-    assert kept == len(list(parts.glob("[!_]*.parquet"))) == 9
-
-
-@pytest.mark.heavy
-def test_two_parallel_flows_and_a_reader_share_one_cohort(
-    culturemeter: Cli, home: Path, prefect_api: str
-) -> None:
-    culturemeter("ingest")
-    flows = [
-        subprocess.Popen(
-            command("run", "spectral", "-m", model, *SMALL),
-            env=environment(home, prefect_api), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )
-        for model in ("slow", "fake-a")
-    ]  # fmt: skip
-    counts = [0]
-    while any(f.poll() is None for f in flows):
-        counts.append(Warehouse.open(home).query("SELECT count(*) AS n FROM item_logprob")["n"][0])
-    for flow in flows:
-        assert flow.returncode == 0, flow.stderr and flow.stderr.read()
-    assert counts == sorted(counts)
-    board = Warehouse.open(home).query("SELECT model, macro_f1 FROM leaderboard_spectral WHERE NOT is_null")
-    assert set(board["model"]) == {"slow", "fake-a"}
-    # The first to finish is the cohort, and its medians split both.
-    cohort = Warehouse.open(home).query("SELECT model FROM cohort JOIN run USING (run_id)")["model"]
-    assert cohort.len() == 1
-    high = Warehouse.open(home).query(
-        "SELECT sum(value) AS n FROM metric_value JOIN run USING (run_id) "
-        "WHERE metric = 'er_high' AND run.model = ?",
-        [cohort[0]],
-    )
-    assert high["n"][0] == 4  # four of nine questions
-
-
-@pytest.mark.heavy
-def test_corrupt_part_is_one_error_and_is_scored_again(culturemeter: Cli, home: Path) -> None:
-    culturemeter("run", "spectral", "-m", "fake-a", *SMALL)
-    victim = sorted((home / "parts" / "item_logprob").glob("[!_]*.parquet"))[0]
-    victim.write_bytes(victim.read_bytes()[:200])
-    failed = culturemeter("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL, check=False)
-    assert failed.returncode == 1
-    assert victim.stem in failed.stderr
-    assert "Run the same command again" in " ".join(failed.stderr.split())
-    assert "Traceback" not in failed.stderr
-    assert Warehouse.open(home).query("SELECT count(*) AS n FROM country")["n"][0] == 170
-    culturemeter("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL)
-    assert Warehouse.open(home).query("SELECT count(*) AS n FROM item_logprob")["n"][0] == 2 * 4 * 9 * 12
 
 
 @pytest.mark.heavy

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import subprocess
@@ -14,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import command, environment, prefect_post
-from tests.deployments.commands import call, one_line, refused, table
+from tests.conftest import prefect_post
+from tests.deployments.commands import call, one_line, refused
 from tests.engines.test_openai import Scripted, completion
 from tests.flows.conftest import Serve
 from tests.flows.worldwise_material import (
@@ -28,18 +26,11 @@ from tests.flows.worldwise_material import (
     persona,
     text_answer,
 )
-from tests.waiting import until
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
-TEXTS = """
-SELECT text FROM exemplar UNION ALL SELECT concat_ws(' ', text, option_a, option_b) FROM scenario
-UNION ALL SELECT label || ', ' || label || '. Neither.' FROM guiding_value
-"""
-# Smoke: three cultures and none, a scenario of each of six dimensions, one answer.
-N_SAMPLES = 4 * 6
 KEY = "sk-never-to-be-seen-5d1f"
 
 
@@ -58,52 +49,6 @@ def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def asked(server: Scripted) -> Counter[tuple[str, int]]:
     return Counter((json.dumps(r["messages"]), r["seed"]) for r in server.requests)
-
-
-@pytest.mark.heavy
-def test_worldwise_run_gives_a_leaderboard_and_a_second_run_does_nothing(
-    culturemeter: Cli, home: Path
-) -> None:
-    words = sorted({word for text in Warehouse.open(home).query(TEXTS)["text"] for word in text.split()})
-    vectors = [f"{word} {1 + n % 7} {n % 5} {n % 3}" for n, word in enumerate(words)]
-    (home / "words.vec").write_text("\n".join([f"{len(words)} 3", *vectors]) + "\n")
-    both = ("run", "worldwise", "--profile", "smoke", "-m", "fake-a", "-m", "fake-b",
-            "--embedder", str(home / "words.vec"))  # fmt: skip
-    planned = one_line(call(*both, "--dry-run").stdout)
-    assert planned.count(f"{N_SAMPLES} of {N_SAMPLES} completions") == 2
-    assert "unknown none" in planned  # neither time nor cost
-    warehouse = Warehouse.open(home)
-    assert warehouse.query("SELECT count(*) FROM run").item() == 0
-
-    culturemeter(*both)
-    board = warehouse.query("SELECT * FROM leaderboard_worldwise")
-    models = board.filter(~board["is_null"])
-    assert set(models["model"]) == {"fake-a", "fake-b"}
-    nulls = {"null:zero", "null:global-mean", "null:scenario-text"}
-    assert set(board["model"]) - set(models["model"]) == nulls
-    lacking = {column.name for column in models if column.null_count()}
-    # The list of stereotypes is an option, and texts of fake models do not vary with the culture.
-    assert lacking <= {"decline_share", "stereotype_score", "recognition_low", "recognition_high"}
-    assert (models["gain_low"] <= models["alignment_gain"]).all()
-    assert (models["alignment_gain"] <= models["gain_high"]).all()
-    assert set(models["answered"]) == {1.0}
-    answers = warehouse.query("SELECT model, count(*) AS n FROM worldwise_answer GROUP BY model")
-    assert dict(answers.rows()) == {"fake-a": N_SAMPLES, "fake-b": N_SAMPLES}
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-    assert "nothing to do" in call(*both).stderr
-    # Standard output has data only.
-    lines = list(csv.DictReader(io.StringIO(call("leaderboard", "worldwise", "-f", "csv").stdout)))
-    rows = table("leaderboard", "worldwise")
-    stored = {r["model"]: r["alignment_gain"] for r in board.to_dicts()}
-    assert {r["model"]: r["alignment_gain"] for r in rows} == stored
-    assert {r["model"]: r["alignment_gain"] and float(r["alignment_gain"]) for r in lines} == {
-        model: "" if gain is None else pytest.approx(gain) for model, gain in stored.items()
-    }
-    assert "null:scenario-text" in call("leaderboard", "worldwise").stdout
-    page = Path(call("report", "worldwise").stdout.strip())
-    assert (page.name, page.parent.parent) == ("report-worldwise.html", home / "reports")
-    assert {"fake-a", "null:zero"} <= set(re.findall(r"[\w:-]+", page.read_text()))
 
 
 def test_alignment_of_scripted_models_on_the_users_files_equals_hand_sums(
@@ -214,52 +159,6 @@ def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
         assert KEY not in where
     assert "moody" in flow_runs
     assert not [p for p in home.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
-
-
-@pytest.mark.heavy
-def test_killed_runs_resume_without_losses_or_repeats(
-    culturemeter: Cli, serve: Serve, home: Path, prefect_api: str
-) -> None:
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start() -> subprocess.Popen[bytes]:
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        running.append(subprocess.Popen(command(*arguments), env=environment(home, prefect_api), **quiet))
-        return running[-1]
-
-    def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        if n == 12 + 5:  # in the middle of the second part
-            running[0].kill()
-        return 200, completion(json_answer(f"I lean to {knows(request)} here."))
-
-    server = serve(reply, *NAMES, more=PRICED)
-    arguments = mine(home, "-m", "knower", "--repetitions", "3", "--batch", "12")
-    assert start().wait() == -9
-    warehouse = Warehouse.open(home)
-    assert warehouse.query("SELECT * FROM response").height in (0, 12)  # the first part may be on its way
-
-    # Killed again when all prompts are answered: parts of answers and vectors may be stored or not.
-    again = start()
-    until(lambda: len(asked(server)) == 36, again, every=0.005)
-    again.kill()
-    again.wait()
-    assert sum(n - 1 for n in asked(server).values()) <= 12 + 5  # what was under way, or not stored yet
-
-    vectors = home / "parts" / "embedding"
-    culturemeter(*arguments)
-    n_asked = asked(server)
-    assert len(n_asked) == 36
-    assert sum(n - 1 for n in n_asked.values()) <= 12 + 5 + 24  # and two parts at most of the second run
-    culturemeter(*arguments)
-    assert asked(server) == n_asked
-    assert warehouse.query("SELECT count(*) FROM worldwise_answer").item() == 36
-    twice = "SELECT text_hash FROM embedding GROUP BY ALL HAVING count(*) > 1"
-    assert warehouse.query(twice).is_empty()
-    kept = warehouse.query("SELECT DISTINCT part FROM embedding")["part"]
-    assert set(kept) == {p.stem for p in vectors.glob("[!_]*.parquet")}
-    board = warehouse.query("SELECT answered, alignment FROM leaderboard_worldwise WHERE NOT is_null")
-    assert board.rows() == [(1.0, pytest.approx(9.625, abs=1e-6))]
-    assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
 def test_wrong_inputs_are_one_error_and_change_nothing(home: Path) -> None:

@@ -14,11 +14,12 @@ from flows.ingest import ingest
 from scrapers.model import ScrapeError, TransientError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
+from tests.http_server import serving
 from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
 from tests.ingest.rows import attempts, items
 from tests.scrapers.hand_made import PAGES
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
-from tests.scrapers.wikidata.servers import misbehaving, reply
+from tests.scrapers.wikidata.servers import reply
 from warehouse import Warehouse, run_checks
 
 Run = Callable[..., dict[str, str]]
@@ -136,10 +137,9 @@ def test_keys_in_addresses_are_neither_stored_nor_shown(
         Reply(body=b'[{"name": "Ceviche", "country": "Peru"}]', headers={"ETag": '"one"'})
     ]
     assert run("tasteatlas", files=[web.url("/export?key=k3y-8d41")]) == {"tasteatlas": "replaced"}
-    with misbehaving() as endpoint:
-        endpoint.scripts = [reply(403)]
-        with pytest.raises(ScrapeError, match="403") as caught:
-            run("wikidata", endpoint=f"{endpoint.url}?key=k3y-8d41")
+    refusing = pytest.raises(ScrapeError, match="403")
+    with serving(lambda _: reply(403)) as endpoint, refusing as caught:
+        run("wikidata", endpoint=f"{endpoint.address}/sparql?key=k3y-8d41")
     assert "k3y-8d41" not in str(caught.value)
     assert [row["url"] for row in attempts(warehouse)] == [web.url("/export?..."), ""]
     for query in ("SELECT * FROM ingest", "SELECT * FROM item_list"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar  # type: ignore[import-untyped]
+from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
 from tasks.metrics.comparison import coefficient_of_variation, holm, mcnemar, paired_test, spread
 
@@ -98,6 +100,13 @@ def test_hand_calculation_gives_holm() -> None:
     # The third product, 0.02 * 2, is below the second, 0.0199 * 3: steps never go down.
     assert holm([0.0, 0.0199, 0.02, 0.9]) == pytest.approx([0, 0.0597, 0.0597, 0.9])
     assert holm([]).size == 0
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_equals_statsmodels(p_values: list[float]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "collect", lambda: 0)  # statsmodels calls it for nothing
+        assert holm(p_values).tolist() == multipletests(p_values, method="holm")[1].tolist()
 
 
 @pytest.mark.parametrize("p_value", [-0.1, 1.1, math.nan])

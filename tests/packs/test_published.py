@@ -8,9 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -19,6 +17,7 @@ import pytest
 
 from tasks.data import parquet, text, xlsx
 from tasks.packs.published import BenchmarkError, read_rows
+from tests.http_server import Answer, Request, serving
 
 ROWS = [
     {"Country": "egypt", "Story": "A cup, full — to the brim."},
@@ -199,49 +198,24 @@ def test_other_encodings_and_missing_files_are_refused(tmp_path: Path) -> None:
             read_rows(tmp_path / name.rstrip(", :"))
 
 
-class Hub(BaseHTTPRequestHandler):
-    """The part of huggingface.co that a dataset needs: one commit with a README and one Parquet file."""
-
-    parquet = b""
-
-    def do_GET(self) -> None:
-        api = rf"/api/datasets/{DATASET}/\w+/(refs%2Fconvert%2Fparquet|{COMMIT})(\?.*)?"
-        if re.fullmatch(api, self.path):
-            files = ["README.md", "default/train/0000.parquet"]
-            listing = {"id": DATASET, "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
-            facts = {"type": "file", "size": len(self.parquet), "oid": COMMIT}
-            tree = [facts | {"path": name} for name in files]
-            body: object = tree if "/tree/" in self.path else listing
-            self._answer(json.dumps(body).encode(), "application/json")
-        elif self.path == f"/datasets/{DATASET}/resolve/{COMMIT}/default/train/0000.parquet":
-            self._answer(self.parquet, "application/octet-stream")
-        else:
-            self.send_error(404)
-
-    do_HEAD = do_GET  # noqa: N815
-
-    def _answer(self, body: bytes, kind: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("X-Repo-Commit", COMMIT)
-        self.send_header("ETag", f'"{COMMIT}"')
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Keep the test's output clean."""
-
-
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[str]:
-    Hub.parquet = written(tmp_path, ".parquet").read_bytes()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    """The part of huggingface.co that a dataset needs: one commit with a README and one Parquet file."""
+    parquet = written(tmp_path, ".parquet").read_bytes()
+    names = ["README.md", "default/train/0000.parquet"]
+    facts = {"type": "file", "size": len(parquet), "oid": COMMIT}
+    listing = {"id": DATASET, "sha": COMMIT, "siblings": [{"rfilename": name} for name in names]}
+    api = rf"/api/datasets/{DATASET}/\w+/(refs%2Fconvert%2Fparquet|{COMMIT})(\?.*)?"
+
+    def answer(request: Request) -> Answer:
+        if re.fullmatch(api, request.path):
+            return Answer([facts | {"path": name} for name in names] if "/tree/" in request.path else listing)
+        if request.path == f"/datasets/{DATASET}/resolve/{COMMIT}/{names[1]}":
+            return Answer(parquet, headers={"X-Repo-Commit": COMMIT, "ETag": f'"{COMMIT}"'})
+        return Answer(status=404)
+
+    with serving(answer) as server:
+        yield server.address
 
 
 def test_a_dataset_is_read_from_the_hub_and_then_from_its_cache(hub: str, tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
-import threading
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +9,7 @@ import pytest
 from tasks.report import policy
 from tasks.report.policy import with_policy
 from tests.deployments.browser import CHROMIUM, browser
+from tests.http_server import Answer, Request, serving
 
 SORTS = (Path(policy.__file__).parent / "templates" / "overview.js").read_text(encoding="utf-8")
 EVIL = """<script>document.title = "ran"</script>
@@ -66,19 +64,18 @@ def test_a_browser_runs_the_templates_script_and_no_other(tmp_path: Path) -> Non
     (tmp_path / "site" / "page.html").write_text(with_policy(PAGE), encoding="utf-8")
     (tmp_path / "site" / "other.html").write_text("<script>parent.document.title = 'ran'</script>")
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
+    def page(request: Request) -> Answer:
+        file = tmp_path / "site" / request.path[1:]
+        return Answer(file.read_bytes(), headers={"Content-Type": "text/html"})
 
-    handler = partial(Quiet, directory=str(tmp_path / "site"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        with browser(tmp_path / "profile", "MAP * 127.0.0.1:1, EXCLUDE 127.0.0.1") as tab:
-            tab.open(f"http://127.0.0.1:{server.server_port}/page.html")
-            tab.run("document.getElementById('link').click()")
-            assert tab.run("document.title") == "Page"
-            assert tab.run("document.querySelector('.controls').hidden") is False
-            assert tab.run("document.querySelector('th button') !== null") is True
-            assert tab.run("getComputedStyle(document.body).color") == "rgb(1, 2, 3)"
-            assert tab.run("getComputedStyle(document.getElementById('mark')).left") == "7px"
-        server.shutdown()
+    with (
+        serving(page) as server,
+        browser(tmp_path / "profile", "MAP * 127.0.0.1:1, EXCLUDE 127.0.0.1") as tab,
+    ):
+        tab.open(f"{server.address}/page.html")
+        tab.run("document.getElementById('link').click()")
+        assert tab.run("document.title") == "Page"
+        assert tab.run("document.querySelector('.controls').hidden") is False
+        assert tab.run("document.querySelector('th button') !== null") is True
+        assert tab.run("getComputedStyle(document.body).color") == "rgb(1, 2, 3)"
+        assert tab.run("getComputedStyle(document.getElementById('mark')).left") == "7px"

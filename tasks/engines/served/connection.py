@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -45,8 +46,9 @@ def certificates(name: str) -> ssl.SSLContext:
 
     name: of the engine, for the error. Raises EngineError if the file cannot be read.
     """
+    places = tuple(os.environ.get(variable, "") for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
     try:
-        return httpx.create_ssl_context()
+        return _context(places, tuple(os.stat(place).st_mtime_ns for place in places if place))
     except (OSError, ValueError) as error:
         file = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
         reason = error.strerror if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) else ""
@@ -55,6 +57,12 @@ def certificates(name: str) -> ssl.SSLContext:
             f"({reason or 'no certificate in PEM form'}): name a PEM file of certificate authorities, or "
             "unset the variable"
         ) from None
+
+
+@lru_cache(4)
+def _context(places: tuple[str, ...], changed_at: tuple[int, ...]) -> ssl.SSLContext:
+    """Return the trusted certificates of the environment; reading them takes 30 ms."""
+    return httpx.create_ssl_context()
 
 
 def open_client(

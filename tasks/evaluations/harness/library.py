@@ -15,7 +15,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from tasks.engines.protocols import Context, Message
@@ -247,7 +247,7 @@ def load_tasks(
         raise ValueError(MISSING) from error
     datasets.disable_progress_bars()
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # a request to a server, for files of this machine too
-    manager = _manager(specs)
+    manager = _manager(not all(sources.is_task(spec) for spec in specs))
     _hold_templates(lm_eval.utils)
     every: dict[str, sources.Entry] = {}
     for entry in (each for spec in specs for each in sources.entries(manager, spec)):
@@ -265,12 +265,16 @@ def load_tasks(
     return [tasks[name] for name in sorted(tasks)]
 
 
-def _manager(specs: Sequence[str]) -> Any:
-    """Return the library's index; without its own thousands of files if only files of tasks are named."""
+@cache
+def _manager(with_its_own: bool) -> Any:
+    """Return the library's index; without its own thousands of files if only files of tasks are named.
+
+    It takes seconds to make, and building a task does not change it.
+    """
     from lm_eval.tasks import TaskManager
 
     with quiet():
-        return TaskManager(include_defaults=not all(sources.is_task(spec) for spec in specs))
+        return TaskManager(include_defaults=with_its_own)
 
 
 def _built(

@@ -287,12 +287,14 @@ def test_the_lists_are_the_librarys_own_without_what_runs_code() -> None:
     assert set(samplers.SAMPLER_REGISTRY) == form.SAMPLERS
 
 
-@pytest.mark.slow
-def test_every_task_of_the_library_is_read_and_only_code_needs_trust() -> None:
+@pytest.mark.parametrize(
+    ("every", "kinds"), [(10, 2), pytest.param(1, 3, marks=[pytest.mark.slow, pytest.mark.heavy])]
+)
+def test_every_task_of_the_library_is_read_and_only_code_needs_trust(every: int, kinds: int) -> None:
     """Refused without trust are functions, code of data sets, and metrics that the library downloads."""
     root = sources._library()
     n, refused = 0, set()
-    for file in sorted(root.glob("**/*.yaml")):
+    for file in sorted(root.glob("**/*.yaml"))[::every]:
         config = form.load(file, root)
         if not isinstance(config.get("task"), str):
             continue  # a group, or a part of tasks
@@ -301,6 +303,7 @@ def test_every_task_of_the_library_is_read_and_only_code_needs_trust() -> None:
         except ValueError as error:
             refused.add(re.sub(r"!function \S+(?=\))", "!function", str(error).partition(": ")[2]))
         n += 1
-    assert n > 13_000
+    assert n > 13_000 / every
     code = ("!function", "dataset_kwargs.trust_remote_code", "a metric of the hub, hf_evaluate")
-    assert refused == {form.CODE.format(what=what) for what in code}
+    assert refused <= {form.CODE.format(what=what) for what in code}
+    assert len(refused) == kinds

@@ -359,3 +359,12 @@ def test_a_filter_that_fails_on_some_answers_leaves_those_unscored(tmp_path: Pat
     own["filter_list"][0]["filter"][0]["group_select"] = 9
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | own), encoding="utf-8")
     assert "its filter 'second' fails on 8 of 8 right answers" in EVALUATION.size(study_of([file]))
+
+
+def test_the_index_of_the_library_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes seconds if its own thousands of files are read."""
+    import lm_eval.tasks
+
+    study_of([written(tmp_path)])
+    monkeypatch.delattr(lm_eval.tasks, "TaskManager")
+    assert study_of([written(tmp_path)]).items

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scrapers.wikidata.servers import Misbehaving, misbehaving, oxigraph
+from tests.scrapers.wikidata.servers import Endpoint, oxigraph
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +18,8 @@ def dishes_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def server() -> Iterator[Misbehaving]:
-    """An HTTP server with scripted answers."""
-    with misbehaving() as server:
-        yield server
+def server() -> Iterator[Endpoint]:
+    """An endpoint with scripted answers."""
+    server = Endpoint()
+    yield server
+    server.close()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
-from urllib.parse import parse_qs
 from urllib.request import Request, urlopen
 
+from tests.http_server import Answer, HttpServer, Send
+from tests.http_server import Request as Received
 from tests.ports import free_port
 from tests.waiting import LONGEST_WAIT_S, until
 
@@ -48,71 +47,21 @@ def _until_it_answers(request: Request) -> None:
     until(answers)
 
 
-class Asked(BaseHTTPRequestHandler):
-    """One request, with the form and server that a script needs."""
+class Endpoint(HttpServer):
+    """A server that answers POSTs by the scripts in turn, and repeats the last one."""
 
-    form: dict[str, list[str]]
-    server: Misbehaving
+    def __init__(self) -> None:
+        self.scripts: list[Send] = []
+        super().__init__(self._answer)
+        self.url = f"{self.address}/sparql"
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.form = parse_qs(body)
-        self.server.asked.append(self)
-        scripts = self.server.scripts
-        script = scripts.pop(0) if len(scripts) > 1 else scripts[0]
-        script(self)
-
-    def do_GET(self) -> None:
-        self.server.gets += 1
-        self.reply(200, RESULT)
-
-    def reply(self, status: int, body: bytes, /, **headers: str) -> None:
-        """Send a whole answer; ``Retry_After="1"`` becomes the header Retry-After."""
-        self.send_response(status)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        defaults = {"Content-Type": "application/sparql-results+json", "Content-Length": str(len(body))}
-        for name, value in (defaults | named).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
+    def _answer(self, request: Received) -> Send:
+        if request.method == "GET":
+            return reply(200)
+        return self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
 
 
-Script = Callable[[Asked], None]
-
-
-class Misbehaving(ThreadingHTTPServer):
-    """A server that answers POSTs by the scripts in turn, repeats the last one, and records requests."""
-
-    daemon_threads = True
-    scripts: list[Script]
-    asked: list[Asked]
-    ending: Event
-    gets = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/sparql"
-
-
-@contextmanager
-def misbehaving() -> Iterator[Misbehaving]:
-    """Yield a local server; set its ``scripts``."""
-    server = Misbehaving(("127.0.0.1", 0), Asked)
-    server.scripts, server.asked, server.ending = [], [], Event()
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.ending.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def reply(status: int, body: bytes = RESULT, /, **headers: str) -> Script:
-    """Return a script with this answer."""
-    return lambda asked: asked.reply(status, body, **headers)
+def reply(status: int, body: bytes = RESULT, /, **headers: str) -> Answer:
+    """Return a whole answer; ``Retry_After="1"`` becomes the header Retry-After."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(body, status, {"Content-Type": "application/sparql-results+json"} | named)

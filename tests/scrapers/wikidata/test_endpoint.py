@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import socket
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -12,31 +14,33 @@ from scrapers.http import TooSlowError
 from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata import endpoint as endpoint_module
 from scrapers.wikidata.endpoint import Endpoint
-from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, Script, reply
+from tests.http_server import Answer
+from tests.scrapers.wikidata.servers import RESULT, reply
+from tests.scrapers.wikidata.servers import Endpoint as Scripted
 
 AGENT = "culturemeter-tests (tests@example.org)"
 QUERY = "# A comment,\n# to add the words load and clear.\nSELECT ?x {}"
 WDQS_TIMEOUT = b"SPARQL-QUERY: ...\njava.util.concurrent.TimeoutException\n\tat java.base/..."
 
 
-def ask(server: Misbehaving, retries: int = 1, **limits: float) -> list[str | None]:
+def ask(server: Scripted, retries: int = 1, **limits: float) -> list[str | None]:
     """Return the values of ?x."""
     limits = {"deadline_s": 30, "query_timeout_s": 30, **limits}
     endpoint = Endpoint(server.url, user_agent=AGENT, pause_s=0, retries=retries, **limits)
     return endpoint.select(QUERY)["x"].to_list()
 
 
-def test_query_is_posted_with_agent_and_accept_header(server: Misbehaving) -> None:
+def test_query_is_posted_with_agent_and_accept_header(server: Scripted) -> None:
     server.scripts = [reply(200)]
     assert ask(server) == ["ok"]
-    (asked,) = server.asked
+    (asked,) = server.received
     assert asked.path == "/sparql"
-    assert asked.form == {"query": [QUERY]}
+    assert parse_qs(asked.body.decode()) == {"query": [QUERY]}
     assert asked.headers["User-Agent"] == AGENT
     assert asked.headers["Accept"].startswith("application/sparql-results+json")
 
 
-def test_empty_result_keeps_its_columns(server: Misbehaving) -> None:
+def test_empty_result_keeps_its_columns(server: Scripted) -> None:
     server.scripts = [reply(200, b'{"head":{"vars":["x"]},"results":{"bindings":[]}}')]
     assert ask(server) == []
 
@@ -59,16 +63,16 @@ REDIRECT = r"/sparql redirects \({}\) to http://127.*/elsewhere"
     ids=["redirect 301", "redirect 307", "403", "400", "timeout", "timeout inside a result"],
 )  # fmt: skip
 def test_final_answer_is_reported_and_not_retried(
-    server: Misbehaving, answer: Script, error: type[ScrapeError], message: str
+    server: Scripted, answer: Answer, error: type[ScrapeError], message: str
 ) -> None:
     server.scripts = [answer]
     with pytest.raises(error, match=message) as raised:
         ask(server, retries=5)
     assert isinstance(raised.value, TransientError) is (error is TooSlowError)
-    assert (len(server.asked), server.gets) == (1, 0)
+    assert [asked.method for asked in server.received] == ["POST"]
 
 
-def test_retry_after_date_is_waited_for_or_refused(server: Misbehaving) -> None:
+def test_retry_after_date_is_waited_for_or_refused(server: Scripted) -> None:
     server.scripts = [reply(429, b"slow down", Retry_After="Sat, 01 Jan 2022 00:00:00 GMT"), reply(200)]
     assert ask(server) == ["ok"]
     server.scripts = [reply(429, b"slow down", Retry_After="Thu, 01 Jan 2060 00:00:00 GMT")]
@@ -76,27 +80,27 @@ def test_retry_after_date_is_waited_for_or_refused(server: Misbehaving) -> None:
         ask(server)
 
 
-def test_wait_beyond_the_deadline_is_not_started(server: Misbehaving) -> None:
+def test_wait_beyond_the_deadline_is_not_started(server: Scripted) -> None:
     server.scripts = [reply(429, b"You have been banned", Retry_After="86400")]
     with pytest.raises(TransientError, match=r"banned\. It asks to wait 86400 s") as raised:
         ask(server, retries=9)
     assert raised.value.retry_after == 86400
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
 
 
 @pytest.mark.parametrize("status", [429, 500, 504])
-def test_transient_statuses_are_retried_and_then_reported(server: Misbehaving, status: int) -> None:
+def test_transient_statuses_are_retried_and_then_reported(server: Scripted, status: int) -> None:
     server.scripts = [reply(status, b"busy"), reply(status, b"busy"), reply(200)]
     assert ask(server, retries=2) == ["ok"]
     server.scripts = [reply(status, b"busy")]
-    server.asked.clear()
+    server.received.clear()
     with pytest.raises(TransientError, match=f"status {status}: busy"):
         ask(server, retries=2)
-    assert len(server.asked) == 3
+    assert len(server.received) == 3
 
 
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/sparql-results+json"])
-def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind: str) -> None:
+def test_html_with_status_200_is_transient_and_quoted(server: Scripted, kind: str) -> None:
     page = b"<html><style>p {}</style><title>Too busy</title><p>Try &amp; wait" + b" again" * 99 + b"</html>"
     server.scripts = [reply(200, page, Content_Type=kind)]
     quoted = r"not a SPARQL result in JSON: Too busy Try & wait again"
@@ -110,32 +114,30 @@ def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind:
 @pytest.mark.parametrize(
     "body", [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000]
 )
-def test_json_without_a_result_is_refused(server: Misbehaving, body: bytes) -> None:
+def test_json_without_a_result_is_refused(server: Scripted, body: bytes) -> None:
     server.scripts = [reply(200, body)]
     with pytest.raises(TransientError, match="not a SPARQL result in JSON"):
         ask(server, retries=0)
 
 
 @pytest.mark.parametrize("length", [str(len(RESULT)), str(len(RESULT) - 20)])
-def test_truncated_answer_is_retried(server: Misbehaving, length: str) -> None:
+def test_truncated_answer_is_retried(server: Scripted, length: str) -> None:
     """Cut on the way (shorter than its Content-Length), or before it was sent."""
     server.scripts = [reply(200, RESULT[:-20], Content_Length=length), reply(200)]
     assert ask(server) == ["ok"]
-    assert len(server.asked) == 2
+    assert len(server.received) == 2
 
 
-def test_unrequested_gzip_is_decoded(server: Misbehaving) -> None:
+def test_unrequested_gzip_is_decoded(server: Scripted) -> None:
     server.scripts = [reply(200, gzip.compress(RESULT), Content_Encoding="gzip")]
     endpoint = Endpoint(server.url, user_agent=AGENT)
     assert endpoint.select(QUERY)["x"].to_list() == ["ok"]
-    assert server.asked[0].headers["Accept-Encoding"] == "identity"
+    assert server.received[0].headers["Accept-Encoding"] == "identity"
     assert endpoint.traffic.bytes == len(RESULT)
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_too_large_answer_is_refused(
-    server: Misbehaving, monkeypatch: pytest.MonkeyPatch, packed: bool
-) -> None:
+def test_too_large_answer_is_refused(server: Scripted, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
     monkeypatch.setattr(endpoint_module, "MAX_BYTES", 5000)
     body = RESULT + b" " * 5000
     server.scripts = [
@@ -143,33 +145,17 @@ def test_too_large_answer_is_refused(
     ]
     with pytest.raises(ScrapeError, match="larger than 5,000 bytes"):
         ask(server)
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
 
 
-def drip(asked: Asked) -> None:
-    """Send an endless body, a byte at a time, so that no single read takes long."""
-    asked.send_response(200)
-    asked.send_header("Content-Type", "application/sparql-results+json")
-    asked.end_headers()
-    forever(asked, b" ")
-
-
-def drip_header(asked: Asked) -> None:
-    """Send an endless header."""
-    asked.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    forever(asked, b"x")
-
-
-def forever(asked: Asked, piece: bytes) -> None:
-    try:
-        while not asked.server.ending.is_set():
-            asked.wfile.write(piece)
-            asked.server.ending.wait(0.02)
-    except OSError:
-        pass  # the client hung up, as expected
-
-
-@pytest.mark.parametrize("script", [drip, drip_header])
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/sparql-results+json\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX-Slow: ",
+    ],
+    ids=["endless body", "endless header"],
+)
 @pytest.mark.parametrize(
     ("limit", "error", "message"),
     [
@@ -178,13 +164,20 @@ def forever(asked: Asked, piece: bytes) -> None:
     ],
 )
 def test_slow_answer_is_cut_off_and_not_retried(
-    server: Misbehaving, script: Script, limit: str, error: type[ScrapeError], message: str
+    server: Scripted, begun: bytes, limit: str, error: type[ScrapeError], message: str
 ) -> None:
-    server.scripts = [script]
+    """A byte comes at a time, so that no single read takes long."""
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(begun)
+        while not server.closing.wait(0.02):
+            handler.wfile.write(b" ")
+
+    server.scripts = [drip]
     with pytest.raises(error, match=message) as raised:
         ask(server, retries=5, **{limit: 1.6})
     assert isinstance(raised.value, TransientError) is (error is TooSlowError)
-    assert len(server.asked) <= 1
+    assert len(server.received) <= 1
 
 
 def test_refused_connection_is_transient() -> None:
@@ -196,7 +189,7 @@ def test_refused_connection_is_transient() -> None:
             endpoint.select(QUERY)
 
 
-def test_traffic_has_count_bytes_and_hash_of_the_answers(server: Misbehaving) -> None:
+def test_traffic_has_count_bytes_and_hash_of_the_answers(server: Scripted) -> None:
     second = RESULT.replace(b"ok", b"no")
     server.scripts = [reply(200), reply(502), reply(200, second)]
     endpoint = Endpoint(server.url, user_agent=AGENT, pause_s=0)
