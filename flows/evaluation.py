@@ -161,7 +161,8 @@ def _read_earlier(session: RunSession, run: FinishedRun, shared: Any) -> Any:
                 f"nothing is scored: the cohort needs answers of {run.model} that are missing: run that "
                 "model again, then repeat this run"
             )
-        session.lost_of[run.model] = losses([each.request for each in wanted], completions, {})
+        if session.ids.get(run.model, run.run_id) == run.run_id:  # or this run's model has the same name
+            session.lost_of[run.model] = losses([each.request for each in wanted], completions, {})
         return evaluation.read(study, completions, shared)
     except CorruptPart as error:
         raise steps.set_corrupt_aside(error) from error

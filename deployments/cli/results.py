@@ -84,7 +84,7 @@ def leaderboard(
     - `culturemeter leaderboard fmlama --published`
     """
     from deployments.show import report
-    from deployments.show.configurations import cohort_line
+    from deployments.show.configurations import cohort_line, other_configurations
     from deployments.show.losses import losses
 
     with errors():
@@ -109,7 +109,8 @@ def leaderboard(
         beyond = report.beyond_null(warehouse, name, key, occasion)
         of_cohort = cohort_line(warehouse, name, key, doors()[name].cohort)
         lost = losses(warehouse, name, key)
-        caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *lost)))
+        others = [] if config else other_configurations(warehouse, name, key)
+        caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *lost, *others)))
         if form is not Format.table:
             return show(report.leaderboard(warehouse, name, key, occasion), form)
         door = doors()[name]

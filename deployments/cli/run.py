@@ -189,7 +189,8 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
             _work_off(name, session, warehouse, switches)
         finally:
             _show_results(name, session, warehouse)
-        say(f" next: culturemeter leaderboard {name} · culturemeter report {name}", "done")
+        own = f"{name} --config {session.config}"
+        say(f" next: culturemeter leaderboard {own} · culturemeter report {own}", "done")
 
 
 def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:

@@ -92,11 +92,15 @@ def check_cron(cron: str | None) -> list[str]:
     """Return the next three dates of a cron expression (UTC); none without one.
 
     Raises:
-        ValueError: it is invalid, which Prefect would say only after starting, or it never comes.
+        ValueError: it is invalid, which Prefect would say only after starting, or never or always comes.
     """
     from prefect.server.schemas.schedules import CronSchedule
     from pydantic import ValidationError
 
+    if cron and len(cron.split()) > 5:  # Prefect would take the sixth for seconds
+        raise ValueError(
+            f"--cron {cron!r} has more than five fields: write minute, hour, day, month and weekday"
+        )
     try:
         if cron is not None:
             dates = asyncio.run(CronSchedule(cron=cron, timezone="UTC").get_dates(3))

@@ -6,7 +6,8 @@ Unless a profile or a configuration is named, it is that of shipped content with
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from typing import Any, NamedTuple
 
 from warehouse import Warehouse, WarehouseError
 
@@ -14,6 +15,16 @@ _CONFIGURATIONS = """
 SELECT evaluation, configuration, profile, n_models, n_answers FROM report_configuration
 WHERE n_models > 0 ORDER BY evaluation, place
 """
+
+
+_PARAMS = """
+SELECT config_hash, arg_max(params::VARCHAR, finished_at) FROM run
+WHERE evaluation = ? AND status = 'finished' AND NOT is_null GROUP BY config_hash
+"""
+_MOST = 5
+"""Most other configurations that are listed under a leaderboard, and most settings of one."""
+_LONGEST = 40
+"""Most signs of a setting's value."""
 
 
 class Configuration(NamedTuple):
@@ -82,3 +93,42 @@ def cohort_line(warehouse: Warehouse, evaluation: str, config: str, effect: str)
 
     members = warehouse.rows(_COHORT, [evaluation, config]).rows if effect else []
     return cohort_sentence(members[0][0], [model for _, model in members], effect) if members else None
+
+
+def other_configurations(warehouse: Warehouse, evaluation: str, config: str) -> list[str]:
+    """Return a line for each other configuration of an evaluation that can be shown: how it differs."""
+    others = [row for row in configurations(warehouse, evaluation) if row.config_hash != config]
+    params = (
+        {key: json.loads(text) for key, text in warehouse.rows(_PARAMS, [evaluation]).rows} if others else {}
+    )
+    lines = []
+    for row in others[:_MOST]:
+        models = f"{row.n_models} model{'s' * (row.n_models != 1)}"
+        differ = _differences(params.get(row.config_hash, {}), params.get(config, {}))
+        how = "; ".join(differ[:_MOST]) + (f"; {len(differ) - _MOST} more" if len(differ) > _MOST else "")
+        how = how or "other content, or another version of the scores"
+        lines.append(f"Also: --config {row.config_hash}, profile {row.profile}, {models}: {how}.")
+    if len(others) > _MOST:
+        lines.append(
+            f"{len(others) - _MOST} more configurations: culturemeter runs --evaluation {evaluation}"
+        )
+    return lines
+
+
+def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
+    """Return the settings in which two configurations differ."""
+    from tasks.evaluations.contract import GenerationParams  # slow, and only needed for several
+
+    unhashed = {"models", "occasion", "dtype", "profile", *GenerationParams.__annotations__}
+    return [
+        f"{name} {_value(there.get(name))}, here {_value(here.get(name))}"
+        for name in sorted(there.keys() | here.keys())
+        if name not in unhashed and there.get(name) != here.get(name)
+    ]
+
+
+def _value(value: Any) -> str:
+    """Return a setting's value as people write it."""
+    listed = ", ".join(map(str, value)) if isinstance(value, list) else value
+    text = "none" if listed in (None, "") else str(listed)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -12,6 +12,7 @@ import polars as pl
 
 from deployments.evaluations import doors, sound
 from deployments.show.drawings import drawing_cache
+from deployments.show.losses import losses
 from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import FinishedRun, every_finished
@@ -77,6 +78,7 @@ def overview(
             metrics=warehouse.query(_METRICS, [name]),
             link=links.get(name),
             published=one_published(warehouse, name, config),
+            lost=tuple(losses(warehouse, name, config)),
         )
         for name, config, profile in newest
         for history in (warehouse.query(_HISTORY, {"evaluation": name, "config": config}),)

@@ -21,6 +21,7 @@ from deployments.packs import recipes
 from deployments.show import settings
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
+from deployments.show.losses import losses
 from tasks.report import Frames, Report, Row
 from tasks.report.forest import name_of, setting_of
 from tasks.report.policy import with_policy
@@ -483,7 +484,8 @@ def read_data(
         for field in fields(shape)
         if "view" in field.metadata
     }
-    return shape(config_hash=chosen, links=links or {}, **frames)
+    lost = tuple(losses(warehouse, evaluation, chosen))
+    return shape(config_hash=chosen, links=links or {}, lost=lost, **frames)
 
 
 def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:

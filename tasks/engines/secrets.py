@@ -6,8 +6,8 @@ server is cleaned before it is cut, stored or shown.
 A text is compared with the key in its *plain form*. Encodings by signs (percent, entities, codes)
 are undone, step by step while something is left to undo. Then only letters and digits stay, in lower case, so
 that blanks, joiners, other shapes of the same letters, chunks and cases do not matter. The key itself is
-compared in its coded forms (hexadecimal, Base64, Base32, ROT13, reversed). Long runs that are coded twice are
-decoded.
+compared in its coded forms (hexadecimal, octal, Base64, Base32, ROT13, reversed). Long runs that are coded
+twice are decoded.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ STEPS = 4
 _SIGNS = re.compile(
     r"(?=[%=\\&U\d])(?:"
     r"(?:\b\d{2,3}[\s,;.|:/-]+){7,}\d{2,3}\b"  # codes: 115, 107, 45 …
-    r"|%[0-9a-fA-F]{2}|=[0-9A-F]{2}(?![0-9A-Za-z])|=[0-9A-F]{2}(?==)"  # percent, quoted-printable
+    r"|(?<![01])[01]{8}(?:[\s,;.|:/-]*[01]{8}){7,}"  # bits
+    r"|%[0-9a-fA-F]{2}|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}(?![0-9A-Za-z])|=[0-9A-F]{2}(?==)"  # quoted-printable
     r"|\\{1,4}[nrt]|\\{1,4}u(?:\{[0-9a-fA-F]{1,6}\}|[0-9a-fA-F]{4})|\\{1,4}x[0-9a-fA-F]{2}|\\{1,4}[0-7]{3}"
-    r"|\b0[xX][0-9a-fA-F]{2}\b|U\+[0-9a-fA-F]{4,6}"
-    r"|&\#?[0-9A-Za-z]{1,12};)"
+    r"|\\{1,4}U[0-9a-fA-F]{8}|\b0[xX][0-9a-fA-F]{2}\b|U\+[0-9a-fA-F]{4,6}"
+    r"|&\#\d{1,7};?|&\#[xX][0-9a-fA-F]{1,7};?|&[0-9A-Za-z]{1,12};)"
 )
 """One sign, or a list of codes, in another spelling."""
 _CODED = re.compile(r"[A-Za-z0-9+/_-]{32,}={0,6}")
@@ -55,6 +56,7 @@ class Secrets:
         self._spellings = sorted(_spellings(key), key=len, reverse=True) if key else []
         self._is_long = len(key or "") >= SHORT_SECRET
         self._key = key or ""
+        self._octal = _octal(self._key)
 
     @cached_property
     def _forms(self) -> dict[str, str]:
@@ -72,8 +74,8 @@ class Secrets:
 
     @cached_property
     def _numbers(self) -> NDArray[np.uint64]:
-        """The pieces as sorted numbers, for a fast search."""
-        return np.unique(np.concatenate([_grams(form) for form in self._forms if len(form) >= GRAM]))
+        """The pieces as numbers, sorted, for a fast search."""
+        return np.sort(_grams("".join(self._pieces))[::GRAM])
 
     def hide(self, text: str) -> str:
         """Return an error's text without secrets. Cut it only afterwards, or part of a key may remain."""
@@ -108,15 +110,18 @@ class Secrets:
     def _contains(self, text: str, depth: int) -> bool:
         """Return whether a text has a piece of the key; depth: of runs that are decoded."""
         for step in range(STEPS + 1):
-            grams, own = _grams(plain(text)), self._numbers
-            nearest = np.searchsorted(own, grams).clip(max=len(own) - 1)
-            if (own[nearest] == grams).any():  # faster than np.isin
+            if self._places(plain(text)).size:
                 return True
             if step == STEPS or (opened := _SIGNS.sub(_sign, text)) == text:
                 break
             text = opened
         runs = _CODED.finditer(text) if depth else ()
         return any(self._contains(inner, depth - 1) for run in runs for inner in _decoded(run[0]))
+
+    def _places(self, bare: str) -> NDArray[np.intp]:
+        """Return where a plain text has a piece of the key."""
+        own, known = _grams(bare), self._numbers
+        return np.flatnonzero(known[np.minimum(np.searchsorted(known, own), known.size - 1)] == own)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield (start, end) of the parts of a text that spell a part of the key."""
@@ -139,41 +144,40 @@ class Secrets:
 
         spelled: (sign, start, end) of each sign, with its place in the text.
         """
-        signs = [(own, start, end) for sign, start, end in spelled for own in plain(sign)]
-        bare = "".join(sign for sign, *_ in signs)
-        places = {place: index for index, (_, place, _) in enumerate(spelled)}
-        ends: dict[tuple[str, int], int] = {}  # (form, where it would begin) -> end of its last run
-        for at in range(len(bare) - GRAM + 1):
-            for form, i in self._pieces.get(bare[at : at + GRAM], ()):
+        signs = [(own, index) for index, (sign, *_) in enumerate(spelled) for own in _PLAIN[ord(sign)]]
+        bare = "".join(sign for sign, _ in signs)
+        ends: dict[tuple[str, int], int] = {}  # of the last run, by form and shift, as runs are found once
+        for at in self._places(bare).tolist():
+            for form, i in self._pieces[bare[at : at + GRAM]]:
+                if at < ends.get((form, i - at), 0):
+                    continue
                 last = at + GRAM
-                if ends.get((form, at - i), 0) >= last:
-                    continue  # this piece lies in that run
                 while last < len(bare) and bare[last] == form[i + last - at : i + last - at + 1]:
                     last += 1
-                ends[form, at - i] = last
-                start, end = signs[at][1], signs[last - 1][2]
-                yield self._with_edges(spelled, places, (start, end), form, (i, i + last - at))
+                ends[form, i - at] = last
+                span = signs[at][1], signs[last - 1][1]
+                if last - at >= (GRAM if form != self._octal else 3 * GRAM):  # or lists of numbers are hidden
+                    yield self._with_edges(spelled, span, form, (i, i + last - at))
 
     def _with_edges(
         self,
         spelled: Sequence[tuple[str, int, int]],
-        places: dict[int, int],
         span: tuple[int, int],
         form: str,
         run: tuple[int, int],
     ) -> tuple[int, int]:
-        """Return a span with the signs of the key that have no plain form, at both its ends."""
-        (start, end), whole = span, self._forms[form]
+        """Return the places of a run in the text, with the signs of the key at its ends without plain form.
+
+        span: first and last sign of the run. run: its start and end in the form.
+        """
+        (first, last), whole = span, self._forms[form]
         head = whole[: len(whole) - len(whole.lstrip("-_/+="))] if run[0] == 0 else ""
         tail = whole[len(whole.rstrip("-_/+=")) :] if run[1] == len(form) else ""
-        index = places[start]
-        while head and index and spelled[index - 1][0] == head[-1]:
-            index, head = index - 1, head[:-1]
-        start = spelled[index][1]
-        index = next((k for k in range(index, len(spelled)) if spelled[k][1] >= end), len(spelled))
-        while tail and index < len(spelled) and spelled[index][0] == tail[0]:
-            end, index, tail = spelled[index][2], index + 1, tail[1:]
-        return start, end
+        while head and first and spelled[first - 1][0] == head[-1]:
+            first, head = first - 1, head[:-1]
+        while tail and last + 1 < len(spelled) and spelled[last + 1][0] == tail[0]:
+            last, tail = last + 1, tail[1:]
+        return spelled[first][1], spelled[last][2]
 
 
 class _Plain(dict[int, str]):
@@ -206,6 +210,8 @@ def _sign(match: re.Match[str]) -> str:
     """Return the sign, or the signs, of a match of ``_SIGNS``; the match itself if it is none."""
     text = match[0]
     try:
+        if text[0] in "01" and re.match("[01]{8}", text):
+            return "".join(chr(int(code, 2)) for code in re.findall("[01]{8}", text))
         if text[0].isdigit() and text[:2].lower() != "0x":
             return "".join(chr(int(code)) for code in re.findall(r"\d+", text))
         if text[0] == "&":
@@ -214,7 +220,7 @@ def _sign(match: re.Match[str]) -> str:
             return " "
         if text[0] == "\\" and text.lstrip("\\")[0].isdigit():
             return chr(int(text.lstrip("\\"), 8))
-        return chr(int(re.sub(r"^(\\+[ux]\{?|%|=|0[xX]|U\+)", "", text).rstrip("}"), 16))
+        return chr(int(re.sub(r"^(\\+[uxU]\{?|%u?|=|0[xX]|U\+)", "", text).rstrip("}"), 16))
     except (ValueError, OverflowError):
         return text
 
@@ -267,11 +273,17 @@ def _spellings(key: str) -> set[str]:
 def _forms(key: str) -> set[str]:
     """Return the coded forms of the key."""
     raw = key.encode()
-    forms = {key, raw.hex(), codecs.encode(key, "rot13"), key.encode("utf-16-le").hex()}
+    forms = {key, raw.hex(), codecs.encode(key, "rot13"), _octal(key)}
     forms |= _shifted(raw, base64.b64encode, 3, 4) | _shifted(raw, base64.b32encode, 5, 8)
-    forms |= _shifted(key.encode("utf-16-le"), base64.b64encode, 3, 4)
+    wide = key.encode("utf-16-le")
+    forms |= _shifted(wide, base64.b64encode, 3, 4) | {wide.hex()}
     forms |= {base64.b85encode(raw).decode(), base64.a85encode(raw).decode()}
-    return forms | {form[::-1] for form in forms}
+    return forms | {form[::-1] for form in forms - {_octal(key)}}
+
+
+def _octal(key: str) -> str:
+    """Return the bytes of the key in octal, as dumps show them."""
+    return "".join(f"{code:03o}" for code in key.encode())
 
 
 def _shifted(raw: bytes, encode: Callable[[bytes], bytes], n: int, m: int) -> set[str]:

@@ -39,6 +39,7 @@ class Frames:
     Attributes:
         config_hash: the configuration. links: evaluation -> link to its page, in the order to show; "" for
             this page, None for a page that is not written yet. foot: additional text at the end of the page.
+        lost: lines on answers that were lost, if they are many.
         values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
             unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
         metrics: the table metric, of this evaluation.
@@ -54,6 +55,7 @@ class Frames:
     config_hash: str
     links: Mapping[str, str | None] = field(default_factory=dict)
     foot: str = ""
+    lost: tuple[str, ...] = ()
     values: pl.DataFrame = field(metadata=view("report_value", ("evaluation", "config_hash")))
     metrics: pl.DataFrame = field(metadata=view("report_metric", ("evaluation",)))
     runs: pl.DataFrame = field(metadata=view("report_run", ("evaluation", "config_hash")))

@@ -50,7 +50,7 @@ class OverviewSection:
         differences: paired differences of its models' newest runs, every headline (``ordered_pairs``).
         metrics: rows of the table metric: metric, label, range_low, range_high, direction, description, in
             order. link: link to its page, or None. published: rows of ``beside_published`` for one number
-            that papers print too, or None.
+            that papers print too, or None. lost: lines on answers that were lost, if they are many.
     """
 
     evaluation: str
@@ -62,6 +62,7 @@ class OverviewSection:
     metrics: pl.DataFrame
     link: str | None = None
     published: pl.DataFrame | None = None
+    lost: tuple[str, ...] = ()
 
     @cached_property
     def newest(self) -> pl.DataFrame:

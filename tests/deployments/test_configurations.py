@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from deployments.cli.which import of_hash
-from deployments.show.configurations import shown_configuration
+from deployments.show.configurations import other_configurations, shown_configuration
 from deployments.show.report import configuration
 from flows.comparison import ComparedRuns, chosen_pairs
 from flows.runs import every_finished
@@ -23,12 +23,18 @@ TYPES = dict.fromkeys(("ci_low", "ci_high", "null_value"), pl.Float64) | {"unsco
 
 
 def store(
-    warehouse: Warehouse, config: str, profile: str, n_answers: int, model: str = "m", pack: str | None = None
+    warehouse: Warehouse,
+    config: str,
+    profile: str,
+    n_answers: int,
+    model: str = "m",
+    pack: str | None = None,
+    **knobs: Any,
 ) -> None:
     """Store a finished run of spectral with `n_answers` answers."""
     run = Run(
         run_id=f"{config} {model}", evaluation="spectral", model=model, is_null=False, profile=profile,
-        config_hash=config, engine_hash=model, params={"pack": [f"{pack}@1"]} if pack else {},
+        config_hash=config, engine_hash=model, params=({"pack": [f"{pack}@1"]} if pack else {}) | knobs,
         engine={"kind": "fake"}, item_lists={}, boundary_rule="r", code_version="0.1.0",
     )  # fmt: skip
     request = f"request of {run.run_id}"
@@ -114,3 +120,26 @@ def store_number(warehouse: Warehouse, run: Run) -> None:
         save_run(connection, run)
         save_metrics(connection, run.run_id, numbers.cast(TYPES))  # type: ignore[arg-type]
         finish_run(connection, run.run_id)
+
+
+def test_board_says_which_configurations_exist_and_how_they_differ(warehouse: Warehouse) -> None:
+    store(warehouse, LARGE, "demo", 5, limit=None, seed=0, max_usd=1.0, texts=["a", "b"])
+    store(warehouse, SMALL, "smoke", 2, limit=4, seed=0, max_usd=2.0, texts=["a"])
+    store(warehouse, PACKED, "demo", 1, limit=None, seed=0, texts=["a", "b"])
+    assert other_configurations(warehouse, "spectral", LARGE) == [
+        f"Also: --config {SMALL}, profile smoke, 1 model: limit 4, here none; texts a, here a, b.",
+        f"Also: --config {PACKED}, profile demo, 1 model: other content, or another version of the scores.",
+    ]
+    board = " ".join(call("leaderboard", "spectral").output.split())
+    assert f"--config {SMALL}, profile smoke, 1 model: limit 4, here none" in board
+    assert "Also:" not in call("leaderboard", "spectral", "--config", SMALL).output, "it was chosen"
+
+
+def test_many_configurations_are_counted(warehouse: Warehouse) -> None:
+    knobs = {f"k{n}": n for n in range(9)}
+    for n in range(8):
+        store(warehouse, f"c{n}", "p", 9 - n, **({} if n else knobs))
+    lines = other_configurations(warehouse, "spectral", "c0")
+    assert len(lines) == 6
+    assert lines[0].endswith("k4 none, here 4; 4 more.")
+    assert lines[-1] == "2 more configurations: culturemeter runs --evaluation spectral"

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
+from deployments.show import report
 from deployments.show.overview import overview
 from tasks.loop import steps
 from tests.deployments.commands import call, refused
 from tests.evaluations.spectral.report import example_run as spectral
-from tests.report.stored import row, store_headline
+from tests.report.stored import row, store_headline, store_part
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run
 
 
@@ -54,6 +55,22 @@ def test_overview_shows_the_newest_configuration_and_links_pages(
     assert 'href="/reports/spectral/newer"' in overview(warehouse)
     wrong = refused("report", "spectral", "--all")
     assert "leave the evaluation, --profile and --config out" in wrong
+
+
+def test_many_lost_answers_stand_on_page_overview_and_board(warehouse: Warehouse) -> None:
+    spectral.store(warehouse, "model-a", "newer")
+    run = warehouse.query("SELECT run_id FROM run WHERE NOT is_null").item()
+    schema = {"role": pl.String, "engine": pl.String, "reason": pl.String, "n_lost": pl.Int32, "n": pl.Int32}
+    rows = [("candidate", "model-a", "refused", 1, 40), ("judge", "j", "refused <b>", 3, 40)]
+    frame = pl.DataFrame(rows, schema, orient="row").with_columns(
+        request_hash=pl.lit(run), run_id=pl.lit(run), model=pl.lit("model-a")
+    )
+    store_part(warehouse, "answer_loss", "lost", frame)
+    said = "j on model-a: 3 of 40 verdicts lost: 3 refused <b>"
+    for text in (overview(warehouse), report.page(warehouse, "spectral")):
+        (line,) = BeautifulSoup(text, "lxml").select("p.lost")
+        assert line.get_text() == f"Lost answers. {said}.", "losses up to 5 % are not worth it"
+    assert said in " ".join(call("leaderboard", "spectral").output.split())
 
 
 @pytest.mark.heavy

@@ -278,6 +278,12 @@ def test_a_schedule_that_never_comes_is_refused(cron: str) -> None:
         check_cron(cron)
 
 
+@pytest.mark.parametrize("cron", ["* * * * * *", "0 0 6 * * *", "0 6 * * * 2027 1"])
+def test_schedule_with_seconds_is_refused(cron: str) -> None:
+    with pytest.raises(ValueError, match="more than five fields"):
+        check_cron(cron)
+
+
 def test_resumed_run_older_than_its_process_has_not_crashed() -> None:
     begun = datetime.now(UTC) - timedelta(days=1)
     run = FlowRun(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,21 @@ def test_the_plan_names_key_and_host_and_the_home_remembers_the_pair(far: Path) 
     after = one_line(call(*LINE, "--dry-run").stdout)
     assert "--trust-key" not in after
     assert f"keys sent, if they are set: {PAIR} (far)" in after
+
+
+@pytest.mark.parametrize(("reply", "is_kept"), [("y", True), ("n", False), ("\x03", False)])
+def test_on_a_terminal_the_pair_is_asked_for_once(far: Path, reply: str, is_kept: bool) -> None:
+    import pexpect
+
+    command = [sys.executable, "-m", "deployments.cli.app", *LINE, "--no-server"]
+    terminal = pexpect.spawn(command[0], command[1:], timeout=90, encoding="utf-8", dimensions=(40, 400))
+    terminal.expect(r"Send the key in FAR_API_KEY to llm\.example\.org, now and later\? \[y/N\]")
+    terminal.sendline(reply) if reply != "\x03" else terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert "sk-0123456789abcdef" not in terminal.before
+    assert "Traceback" not in terminal.before
+    assert (far / FILE).exists() is is_kept
 
 
 def test_a_flag_that_names_no_pair_is_refused(far: Path) -> None:

@@ -46,7 +46,7 @@ BLOCKS = st.fixed_dictionaries(
     {"type": st.sampled_from(["text", "output_text", "thinking", "server_tool_use", "x"]) | JSON},
     optional={"text": TEXTS | JSON, "thinking": JSON},
 )
-CONTENT = TEXTS | st.lists(BLOCKS | TEXTS, max_size=3) | JSON
+CONTENT = BLOCKS | TEXTS | st.lists(BLOCKS | TEXTS, max_size=3) | JSON
 LOGPROBS = JSON | st.fixed_dictionaries(
     {"content": JSON | st.lists(st.fixed_dictionaries({"token": TEXTS, "logprob": NUMBERS}), max_size=2)}
 )
@@ -70,7 +70,8 @@ TEXT = st.sampled_from(["Ceviche.", "", " ", "{", "<think>"]) | st.text(max_size
 ENDED = st.sampled_from(sorted(FINISHED))
 GOOD: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "openai": {"choices": st.lists(st.fixed_dictionaries(
-        {"message": st.fixed_dictionaries({"content": TEXT}), "finish_reason": REASONS | ENDED}
+        {"message": st.fixed_dictionaries({"content": TEXT}),
+         "finish_reason": REASONS | ENDED | st.fixed_dictionaries({"type": REASONS})}
     ), min_size=1, max_size=1)},
     "responses": {"status": st.sampled_from(["completed", "incomplete", "failed"]), "output": st.just([
         {"type": "message", "content": [{"type": "output_text", "text": "Ceviche."}]}
@@ -121,7 +122,13 @@ def replies(api: str) -> st.SearchStrategy[Any]:
             "promptFeedback": st.fixed_dictionaries({"blockReason": REASONS}) | JSON,
         }
     counts = {"usage": USAGE, "usageMetadata": USAGE}
-    more = {"error": ERRORS, "message": TEXTS, "detail": JSON}
+    more = {
+        "base_resp": ERRORS,
+        "errors": st.lists(ERRORS, max_size=2),
+        "error": ERRORS | st.lists(ERRORS),
+        "message": TEXTS,
+        "detail": JSON,
+    }
     broken = st.fixed_dictionaries({}, optional=fields | counts | more)
     return broken | st.fixed_dictionaries(GOOD[api], optional=counts)
 
@@ -188,7 +195,11 @@ def check(reply: tuple[str, int, Any]) -> None:
     if isinstance(answer, Generation) and status == 200 and answer.finish_reason != "content_filter":
         sent = json.loads(json.dumps(body))
         sent = sent[0] if isinstance(sent, list) else sent
-        assert str(reason_of(api, sent)).strip().lower() in FINISHED, (reply, answer)
+        reason = reason_of(api, sent)
+        reason = reason.get("type") if isinstance(reason, dict) else reason
+        assert str(reason).strip().lower() in FINISHED, (reply, answer)
+        if api == "openai":
+            assert isinstance(sent["choices"][0].get("message"), dict), "there is a message"
 
 
 def test_no_reply_is_an_answer_that_no_model_finished() -> None:

@@ -53,7 +53,8 @@ def error_of(engine_spec: EngineSpec) -> str:
     ("key", "what"),
     [(f"{KEY}\n", "a line break"), (f" {KEY}", "a blank"), (f"{KEY}\t", "a blank"),
      (f"{KEY}é", "beyond ASCII"), (f"“{KEY}”", "beyond ASCII"), (f"{KEY}\r\n", "a line break"),
-     (f"{KEY}\x00", "a control character"),
+     (f"{KEY}\x00", "a control character"), (f'"{KEY}"', "quotation marks"), (f"'{KEY}", "quotation marks"),
+     ("$OPENAI_API_KEY", "a placeholder"), ("<your key>", "a placeholder"), ("your-api-key", "a placeholder"),
      (f"{KEY}\u00a0", "a blank or tab and a sign beyond ASCII")],
 )  # fmt: skip
 def test_key_with_an_odd_sign_is_named_by_its_variable(key: str, what: str) -> None:
@@ -146,6 +147,21 @@ def test_lost_connection_is_not_an_address_that_cannot_be_reached() -> None:
     lost = no_connection(httpx.ReadError("gone"), "http://h")
     assert (type(lost).__name__, lost.words, lost.is_transient) == ("Failed", "gone", True)
     assert not no_connection(httpx.InvalidURL("no"), "x").is_transient
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://llm.example.org/v1/chat/completions", "ends in chat/completions"),
+        ("https://llm.example.org/v1/messages/", "ends in messages"),
+        (" https://llm.example.org/v1", "not a valid URL"),
+        ("https://llm.example.org/v1\n", "not a valid URL"),
+        ("https://llm .example.org/v1", "not a valid URL"),
+    ],
+)
+def test_address_that_takes_no_path_is_refused(url: str, words: str) -> None:
+    with pytest.raises(ValueError, match=f"base_url .*{words}"):
+        spec(url)
 
 
 @pytest.mark.parametrize("part", ["?api-version=1&key=sk-x", "#sk-x"])

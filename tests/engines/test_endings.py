@@ -9,9 +9,10 @@ import pytest
 from tasks.engines.protocols import Unfinished
 from tasks.engines.secrets import Secrets
 from tasks.engines.served import transport
+from tasks.engines.served.anthropic_http import read_message
 from tasks.engines.served.endings import KEPT, LOST, NAMELESS, RETRIED, finish_reason
-from tasks.engines.served.failures import Failed, Unfit
-from tasks.engines.served.openai_reply import read_response
+from tasks.engines.served.failures import Failed, Unfit, Unreadable
+from tasks.engines.served.openai_reply import read_reply, read_response
 from tests.engines.test_hosted import SAMPLING, TALK, Reply, Start, engine_of, reply_of, serve
 from tests.engines.test_openai import completion
 
@@ -53,9 +54,11 @@ def test_each_reason_is_in_one_row() -> None:
         ("model_context_window_exceeded", "length"), ("refusal", "refusal"),
         ("content_filter", "content_filter"), ("SAFETY", "content_filter"), ("RECITATION", "content_filter"),
         ("PROHIBITED_CONTENT", "content_filter"), ("tool_calls", "tool_calls"),
+        ({"type": "stop", "matched": 2}, "stop"), ({"type": "length", "length": 9}, "length"),
+        ("repetition", "length"), ("token_limit", "length"),
     ],
 )  # fmt: skip
-def test_finished_replies_are_kept_under_one_name(reason: str, stored: str) -> None:
+def test_finished_replies_are_kept_under_one_name(reason: Any, stored: str) -> None:
     assert finish_reason(reason) == stored
 
 
@@ -63,10 +66,11 @@ def test_finished_replies_are_kept_under_one_name(reason: str, stored: str) -> N
 @pytest.mark.parametrize(
     "reason",
     ["error", "abort", "network_error", "insufficient_system_resource", "MALFORMED_FUNCTION_CALL", "OTHER",
-     "cancelled", None, "", "null", "FINISH_REASON_UNSPECIFIED"],
+     "cancelled", None, "", "null", "FINISH_REASON_UNSPECIFIED", "load", "not_finished", "time_limit",
+     {"type": "abort", "message": "x"}],
 )  # fmt: skip
 def test_reply_that_is_broken_off_is_tried_again_and_never_an_answer(
-    serve: Start, kind: str, reason: str | None
+    serve: Start, kind: str, reason: Any
 ) -> None:
     broken, whole = Reply(body_of(kind, PARTIAL, reason)), Reply(body_of(kind, "Ceviche.", "stop"))
     server = serve(lambda n, _: broken if n == 0 else whole)
@@ -108,6 +112,38 @@ def test_responses_that_are_not_completed_are_no_answers(
     with pytest.raises(Unfit) as caught:
         read_response(body, Secrets(None))
     assert caught.value.is_transient == is_transient
+
+
+def test_broken_off_message_of_a_completed_response_is_no_answer() -> None:
+    part = {"type": "output_text", "text": PARTIAL}
+    item = {"type": "message", "status": "incomplete", "content": [part]}
+    body = {"status": "completed", "output": [item]}
+    with pytest.raises(Unfit):
+        read_response(body, Secrets(None))
+    assert read_response({**body, "output": [{**item, "status": "completed"}]}, Secrets(None)).text == PARTIAL
+
+
+@pytest.mark.parametrize(
+    "choice", [{"text": "Ceviche."}, {"delta": {"content": "Ceviche."}}, {"message": None}]
+)
+def test_choice_without_a_message_is_no_empty_answer(choice: dict[str, Any]) -> None:
+    with pytest.raises(Unreadable) as caught:
+        read_reply({"choices": [{**choice, "finish_reason": "stop"}]}, Secrets(None))
+    assert caught.value.is_transient
+    filtered = {"choices": [{**choice, "finish_reason": "content_filter"}]}
+    assert read_reply(filtered, Secrets(None)).finish_reason == "content_filter"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"type": "text", "text": "Ceviche."}, [{"type": "text", "text": ["Cev", "iche."]}], ["Ceviche."]],
+)
+def test_blocks_of_text_are_joined(content: Any) -> None:
+    body = completion("")
+    body["choices"][0]["message"]["content"] = content
+    assert read_reply(body, Secrets(None)).text == "Ceviche."
+    message = {"content": "Ceviche.", "stop_reason": "end_turn"}
+    assert read_message(message, Secrets(None)).text == "Ceviche."
 
 
 def test_a_failure_shows_its_words() -> None:

@@ -43,6 +43,13 @@ def _pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"object": "error", "message": "m", "code": 404}, 404, False),
         ({"code": 500, "msg": "m", "success": False}, 500, True),
         ({"detail": "m"}, 200, True),
+        ({"choices": None, "base_resp": {"status_code": 1002, "status_msg": "m"}}, 200, True),
+        ({"success": False, "errors": [{"code": 7009, "message": "m"}], "result": None}, 200, True),
+        ({"detail": [{"loc": ["body"], "msg": "m", "type": "missing"}]}, 200, True),
+        ({"error": [{"code": 503, "message": "m"}], "choices": [{}]}, 503, True),
+        ({"fault": {"faultstring": "m", "code": "policies.ratelimit.Quota"}}, 429, True),
+        ({"status_code": 429, "code": "Throttling.RateQuota", "message": "m", "id": "x"}, 429, True),
+        ({"error": {"message": "m", "type": "engine_overloaded_error"}}, 529, True),
     ],
 )
 def test_error_in_a_successful_response_is_read_like_a_status(
@@ -57,7 +64,9 @@ def test_error_in_a_successful_response_is_read_like_a_status(
     "body",
     [completion("x"), completion("x") | {"error": None}, completion("x") | {"error": {}},
      completion("x") | {"error": {"code": 0, "message": "success"}}, reply_of("anthropic"),
-     reply_of("google"), {"id": "file-1", "object": "file"}, {"data": []}, {}],
+     reply_of("google"), {"id": "file-1", "object": "file"}, {"data": []}, {},
+     completion("x") | {"base_resp": {"status_code": 0, "status_msg": "success"}},
+     {"id": "b", "object": "batch", "status": "failed", "errors": {"data": [{"code": "x", "message": "m"}]}}],
 )  # fmt: skip
 def test_answers_hold_no_error(body: dict[str, Any]) -> None:
     assert error_inside(body) is None
@@ -115,6 +124,61 @@ def test_pause_of_google_is_kept() -> None:
     assert failure is not None
     assert failure.pause == 34.5
     assert pause_of(httpx.Headers({"Retry-After": "40"}), body) == 40
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "seconds"),
+    [
+        ({"retry-after": "30s"}, {}, 30),
+        ({"retry-after": "7, 7"}, {}, 7),
+        ({"retry-after": "1m30s"}, {}, 90),
+        ({"x-ms-retry-after-ms": "9000"}, {}, 9),
+        ({"retry-after-ms": "500", "retry-after": "40"}, {}, 0.5),
+        ({}, {"error": {"message": "m", "retry_after": 9}}, 9),
+        ({}, {"error": {"message": "m", "metadata": {"retry_after_seconds": "8.5"}}}, 8.5),
+        ({}, {"retryAfter": 4}, 4),
+        ({}, {"retry_after": True}, None),
+    ],
+)
+def test_pauses_of_proxies_are_read(headers: dict[str, str], body: Any, seconds: float | None) -> None:
+    assert pause_of(httpx.Headers(headers), body) == seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"error": {"type": "engine_overloaded_error", "message": "m"}}, 400, "m"),
+        ({}, 425, "425"), ({}, 499, "499"),
+    ],
+)  # fmt: skip
+def test_refusals_that_pass_are_tried_again(
+    serve: Start, body: dict[str, Any], status: int, message: str
+) -> None:
+    server = serve(lambda n, _: Reply(completion("Ceviche.")) if n else Reply(body, status))
+    assert engine_of("openai", server, max_retries=1).generate(TALK, SAMPLING)[0].text == "Ceviche."
+    with pytest.raises(Unfinished, match=message):
+        engine_of("openai", serve(Reply(body, status))).generate(TALK, SAMPLING)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"<!DOCTYPE html><title>Just a moment...</title>", 403, "a firewall or proxy before"),
+        (
+            {"error": {"message": "your country is not supported"}},
+            403,
+            "refuses requests from here or for this account .403: your country",
+        ),
+        (b"", 407, "demands a name and a password"),
+    ],
+)
+def test_refusal_by_others_than_the_key_says_whose_it_is(
+    serve: Start, body: Any, status: int, message: str
+) -> None:
+    server = serve(Reply(body, status))
+    with pytest.raises(EngineError, match=message):
+        engine_of("openai", server, max_concurrency=1).generate(TALK * 9, SAMPLING)
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Lima"])

@@ -241,7 +241,7 @@ def test_bad_request_of_google_about_the_key_is_a_refused_key(serve: Start) -> N
 
 GARBAGE = {
     "no JSON": b"\xff\xfe no JSON",
-    "other shape": b'{"content": "text", "candidates": {"a": 1}}',
+    "other shape": b'{"content": 5, "candidates": {"a": 1}}',
     "empty object": b"{}",
 }
 

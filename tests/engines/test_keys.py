@@ -93,6 +93,13 @@ CODED: dict[str, Callable[[str], str]] = {
     "bytes": lambda key: key.encode().hex(":"),
     "bytes with 0x": signs("0x{:02x}", ", "),
     "codes": lambda key: str(list(key.encode())),
+    "bits": signs("{:08b}", " "),
+    "bits without blanks": signs("{:08b}"),
+    "octal dump": signs("{:03o}", " "),
+    "percents of Unicode": signs("%u{:04x}"),
+    "long escapes": signs("\\U{:08x}"),
+    "entities without ends": signs("&#{}"),
+    "wide bytes": lambda key: key.encode("utf-16-be").hex(" "),
 }
 """Spellings that are undone before texts are compared with the key."""
 

@@ -114,7 +114,7 @@ def test_vllm_server_generates_valid_repeatable_json(keyed: EngineSpec) -> None:
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_vllm_server_keeps_stop_texts_and_length(keyed: EngineSpec) -> None:
-    engine = OpenAIGenerator(keyed)
+    engine = OpenAIGenerator(keyed.model_copy(update={"reasoning": "none"}))
     cut = engine.generate(TALK, Sampling(max_tokens=3))[0]
     assert (cut.finish_reason, cut.completion_tokens) == ("length", 3)
     word = engine.generate(TALK, Sampling(max_tokens=20))[0].text.split()[1]

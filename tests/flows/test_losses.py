@@ -193,6 +193,28 @@ def test_losses_in_words_name_engine_reasons_and_advice() -> None:
     assert [line[:4] for line in in_words("m", of_model, above=0.05)] == ["j on"]
 
 
+def test_losses_of_an_earlier_occasion_are_not_those_of_a_model_now(
+    warehouse: Warehouse, serve: Serve
+) -> None:
+    """The first run freezes the cohort, so the second reads its answers, under the same name."""
+
+    def answer(request: Request, body: dict[str, Any]) -> Send:
+        if is_cut:
+            body["choices"][0] |= {"finish_reason": "length", "message": {"content": None}}
+        return Answer(body if is_cut or number(request) else {"choices": []})
+
+    is_cut = True
+    serve(answer)
+    run()
+    is_cut = False
+    run(occasion="second", max_lost=1)
+    of_second = "(SELECT run_id FROM run WHERE occasion = 'second' AND NOT is_null)"
+    rows = warehouse.query(f"SELECT reason, n_lost, n FROM answer_loss WHERE request_hash IN {of_second}")
+    assert not [row for row in rows.rows() if row[0].startswith("cut off")]
+    values = warehouse.query(f"SELECT value FROM metric_value WHERE run_id IN {of_second}")["value"]
+    assert values.drop_nulls().len() > 3, "what the first lost withholds nothing"
+
+
 def test_refusals_withhold_no_number() -> None:
     rows = [scored("exact_match", OVERALL, 0.0, (10, 0)), scored("unanswered", ("reason", "x"), 0.9, (10, 0))]
     assert withheld(rows, [Loss("candidate", "m", "refused", 10, 10)]) == rows

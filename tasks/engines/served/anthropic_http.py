@@ -135,7 +135,7 @@ class _Block(BaseModel):
 
 
 class _Message(BaseModel):
-    content: list[_Block] | None
+    content: list[_Block] | str | None
     stop_reason: Any = None
     usage: Any = None
 
@@ -155,6 +155,9 @@ def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Gen
         usage = answer.usage if isinstance(answer.usage, dict) else {}
         n_prompt += sum(count(usage.get(name)) for name in _COUNTED)
         n_completion += count(usage.get("output_tokens"))
+        if isinstance(answer.content, str):  # as proxies write it
+            text += answer.content
+            continue
         for block in answer.content or ():
             if block.type == "text":
                 text += block.text or ""

@@ -6,6 +6,7 @@ What is wrong in the environment is one line that names the variable and never i
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from functools import lru_cache
@@ -31,6 +32,8 @@ def checked_key(variable: str, key: str) -> str:
         "a line break": any(sign in key for sign in "\r\n"),
         "a blank or tab": any(sign.isspace() and sign not in "\r\n" for sign in key),
         "a sign beyond ASCII": not key.isascii(),
+        "quotation marks": key[:1] in "'\"`" or key[-1:] in "'\"`",
+        "a placeholder": bool(re.match(r"[$<{%]|your[-_]", key, re.IGNORECASE)),
         "a control character": any((ord(sign) < 32 and not sign.isspace()) or sign == "\x7f" for sign in key),
     }
     if found := [name for name, is_there in wrong.items() if is_there]:

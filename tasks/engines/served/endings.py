@@ -19,7 +19,8 @@ from tasks.engines.served.failures import Unfit
 KEPT: Mapping[str, tuple[str, ...]] = {
     "stop": ("stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "end"),
     "length": (
-        "length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length",
+        "length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "token_limit",
+        "repetition",
         "model_context_window_exceeded", "max_context_length", "context_length_exceeded",
     ),
     "refusal": ("refusal",),
@@ -41,7 +42,8 @@ RETRIED = frozenset({
     "timeout", "interrupted", "network_error", "server_error", "internal_error", "rate_limit_exceeded",
     "insufficient_system_resource", "overloaded", "no_image", "image_other", "other",
     "malformed_function_call", "malformed_response", "unexpected_tool_call", "missing_thought_signature",
-    "in_progress", "queued", "error_limit",
+    "in_progress", "queued", "error_limit", "load", "unload", "not_finished", "time_limit", "user_cancel",
+    "malformed_model_output", "malformed_tool_use",
 })  # fmt: skip
 """Reasons of replies that were broken off, in lower case."""
 
@@ -67,6 +69,7 @@ def finish_reason(reason: Any, detail: str = "") -> str:
     Raises:
         Unfit: the model did not finish, or nobody knows. The server's word is named, cut to 60 characters.
     """
+    reason = reason.get("type") if isinstance(reason, Mapping) else reason  # SGLang and TGI
     name = reason.strip().lower() if isinstance(reason, str) else str(reason).lower()
     if stored := _STORED_AS.get(name):
         return stored

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-TRANSIENT = (408, 409, 429)
+TRANSIENT = (408, 409, 421, 425, 429, 499)
 """Statuses below 500 after which another try may succeed."""
 
 _STATUS_OF: Mapping[int, tuple[str, ...]] = {
@@ -37,9 +37,21 @@ _STATUS_OF: Mapping[int, tuple[str, ...]] = {
 }  # fmt: skip
 """Status -> names of errors (code, type or status) of the four APIs and of proxies, in lower case."""
 _STATUS = {name: status for status, names in _STATUS_OF.items() for name in names}
+_WORDS = (
+    ("throttl", 429), ("ratelimit", 429), ("ratequota", 429), ("toomanyrequests", 429), ("overload", 529),
+    ("unavailable", 503), ("timeout", 504), ("timedout", 504), ("internal", 500),
+)  # fmt: skip
+"""Parts of names that are in no row above, and the status of such names."""
 _ANSWERS = ("choices", "content", "candidates", "promptFeedback", "output", "data", "id", "status")
 """Fields of objects that are answers; others with a message are errors."""
-_MESSAGES = ("message", "detail", "msg", "error_msg", "error_message", "reason", "title")
+_MESSAGES = (
+    "message", "detail", "msg", "error_msg", "error_message", "status_msg", "faultstring", "reason", "title",
+)  # fmt: skip
+_ERRORS = ("error", "errors", "fault", "base_resp", "detail", "Error", "Response", "Output")
+"""Fields with the error of a body that has no answer."""
+_CODES = ("code", "status_code", "status", "http_status", "type", "error_code", "errorcode", "__type")
+_PAUSES = ("retryDelay", "retry_after", "retryAfter", "retry_after_seconds")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Failed(Exception):  # noqa: N818 - not an EngineError, which users see
@@ -66,8 +78,7 @@ class Failed(Exception):  # noqa: N818 - not an EngineError, which users see
     ) -> None:
         super().__init__(words)
         self.status, self.words, self.body, self.tries = status, words, body, tries
-        may_pass = status is None or status in TRANSIENT or status >= 500
-        self.is_transient = may_pass if is_transient is None else is_transient
+        self.is_transient = may_pass(status) if is_transient is None else is_transient
         self.is_paid, self.pause = is_paid, pause
 
     def __str__(self) -> str:
@@ -113,35 +124,71 @@ def error_inside(body: Mapping[str, Any]) -> Failed | None:
         return None
     fields = error if isinstance(error, Mapping) else {"message": error}
     status = status_of(fields)
-    if status is None and "code" not in fields and isinstance(body.get("code"), int | str):
-        status = status_of(body)
+    if status is None and "code" not in fields:
+        status = status_of(
+            {name: body[name] for name in ("code", "status_code", "error_code") if name in body}
+        )
     words = message_in({"error": error}) or "an error without a message"
-    pause = _retry_delay({"error": fields})
+    pause = _asked_pause({"error": fields})
     return Failed(status or 200, words, dict(body), is_transient=None if status else True, pause=pause)
 
 
 def _error_of(body: Mapping[str, Any]) -> Any:
     """Return the error of a body, an object or a text; None without one."""
-    error = body.get("error")
+    error = _first(body.get("error"))
     if error and isinstance(error, Mapping | str):
         is_success = isinstance(error, Mapping) and error.get("code") in (0, 200, "0", "200")
         return None if is_success and any(body.get(name) for name in _ANSWERS) else error
     if error is True or body.get("object") == "error" or body.get("type") == "error":
         return body
-    has_answer = any(name in body for name in _ANSWERS)
-    has_message = any(isinstance(body.get(name), str) for name in _MESSAGES)
-    return body if has_message and not has_answer else None
+    if any(body.get(name) is not None for name in _ANSWERS) and not _is_refused(body):
+        return None
+    for name in _ERRORS:
+        inner = _first(body.get(name))
+        if isinstance(inner, Mapping) and (error := _error_of(inner) or (status_of(inner) and inner)):
+            return error
+    return body if any(isinstance(body.get(name), str) for name in _MESSAGES) else None
+
+
+def _is_refused(body: Mapping[str, Any]) -> bool:
+    """Return whether a body with fields of an answer says that it is none."""
+    status = body.get("status_code")
+    is_error = isinstance(status, int) and 400 <= status <= 599
+    return body.get("success") is False or (is_error and not body.get("choices"))
+
+
+def _first(value: Any) -> Any:
+    """Return the first element of a list, and anything else as it is."""
+    return value[0] if isinstance(value, list) and value else value
+
+
+def passes(status: int, body: Any) -> bool:
+    """Return whether another try may succeed; also of a 400 whose error is named after an overload."""
+    error = _error_of(body) if isinstance(body, Mapping) else None
+    named = status_of({"type": error.get("type")}) if isinstance(error, Mapping) else None
+    return may_pass(status) or (status == 400 and named is not None and may_pass(named))
+
+
+def may_pass(status: int | None) -> bool:
+    """Return whether another try may succeed after a status; None: there was no response."""
+    return status is None or status in TRANSIENT or status >= 500
 
 
 def status_of(error: Mapping[str, Any]) -> int | None:
     """Return the status of HTTP that an error object stands for; None if it names none that is known."""
-    for name in ("code", "status_code", "status", "http_status", "type"):
+    for name in _CODES:
         value = error.get(name)
         if isinstance(value, str):
-            value = int(value) if re.fullmatch(r"[45]\d\d", value) else _STATUS.get(value.lower(), value)
+            value = int(value) if re.fullmatch(r"[45]\d\d", value) else _status_named(value)
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
             return value
     return None
+
+
+def _status_named(name: str) -> int | None:
+    """Return the status of an error's name; None if it is unknown."""
+    bare = re.sub(r"[^a-z]", "", name.lower())
+    return _STATUS.get(name.lower()) or next((status for part, status in _WORDS if part in bare), None)
 
 
 def message_in(body: Any) -> str | None:
@@ -151,14 +198,14 @@ def message_in(body: Any) -> str | None:
     """
     if not isinstance(body, Mapping):
         return body if isinstance(body, str) and body else None
-    error = body.get("error") or body
+    error = _first(body.get("error")) or _error_of(body) or body
     if not isinstance(error, Mapping):
         return str(error)
     found = next(
         (error[name] for name in _MESSAGES if isinstance(error.get(name), str) and error[name]), None
     )
     if found is None:
-        names = (error.get(name) for name in ("type", "status", "code"))
+        names = (error.get(name) for name in ("type", "status", "code", "errorcode", "__type"))
         found = next((str(name) for name in names if isinstance(name, str | int) and name), None)
     behind = error.get("metadata")
     raw = behind.get("raw") if isinstance(behind, Mapping) else None
@@ -170,13 +217,12 @@ def retry_after(headers: httpx.Headers) -> float | None:
 
     A date without a zone is in UTC, as HTTP's dates are.
     """
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        if (seconds := _duration(headers.get(name, "") + "ms")) is not None:
+            return seconds
     header = headers.get("retry-after", "").strip()
-    try:
-        if milliseconds := headers.get("retry-after-ms", ""):
-            return _seconds(float(milliseconds) / 1000)
-        return _seconds(float(header))
-    except ValueError:
-        pass
+    if (seconds := _duration(re.split(r"[,;]", header)[0])) is not None:
+        return seconds
     for parse in (email.utils.parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = parse(header)
@@ -187,23 +233,36 @@ def retry_after(headers: httpx.Headers) -> float | None:
     return None
 
 
-def _retry_delay(body: Any) -> float | None:
-    """Return the seconds of ``retryDelay`` in a body of Google's; None if it is missing or invalid."""
+def _asked_pause(body: Any) -> float | None:
+    """Return the seconds that an error's body asks to wait, as in Google's ``retryDelay``; None: none."""
     error = body.get("error") if isinstance(body, Mapping) else None
-    details = error.get("details") if isinstance(error, Mapping) else None
-    for detail in details if isinstance(details, list) else []:
-        delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
-        if isinstance(delay, str) and (seconds := re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)s", delay)):
-            return float(seconds[1])
-        if isinstance(delay, int | float):
-            return _seconds(float(delay))
+    fields = error if isinstance(error, Mapping) else {}
+    details, behind = fields.get("details"), fields.get("metadata")
+    for place in (body, fields, behind, *(details if isinstance(details, list) else [])):
+        for name in _PAUSES if isinstance(place, Mapping) else ():
+            value = place.get(name)
+            if isinstance(value, str | int | float) and not isinstance(value, bool):
+                return _duration(str(value))
     return None
 
 
 def pause_of(headers: httpx.Headers, body: Any) -> float | None:
     """Return the seconds that a server asks to wait, by header or body, the longer one; None: it does not."""
-    pauses = (each for each in (retry_after(headers), _retry_delay(body)) if each is not None)
+    pauses = (each for each in (retry_after(headers), _asked_pause(body)) if each is not None)
     return max(pauses, default=None)
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds of a duration, such as 7, 0.5, 30s, 200ms and 6m0s; None if it is none."""
+    text = text.strip().lower()
+    try:
+        return _seconds(float(text))
+    except ValueError:
+        pass
+    parts = re.findall(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[smh])", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
 def _seconds(value: float) -> float | None:

@@ -42,7 +42,7 @@ from tasks.engines.protocols import (
 )
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.connection import certificates, checked_key, open_client
-from tasks.engines.served.failures import Failed, TimedOut, Unfit, Unreachable, Unreadable
+from tasks.engines.served.failures import TRANSIENT, Failed, TimedOut, Unfit, Unreachable, Unreadable
 from tasks.engines.served.keys import LOCAL_HOSTS
 from tasks.engines.served.providers import SERVERS, check_settings, thinking_tokens
 from tasks.engines.served.transport import MAX_COUNT, Caller, Pace
@@ -57,6 +57,8 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 """Messages of OpenAI, OpenRouter, vLLM, llama.cpp, Anthropic and Google on prompts that are too long."""
+_NOT_THE_KEY = re.compile(r"^<|country|region\b|territory|location|organi[sz]ation|suspended", re.IGNORECASE)
+"""Messages of status 403 that another key would get, too: pages of firewalls, and places."""
 _LIMIT = re.compile(r"max_?(completion_?|output_?|new_?)?tokens", re.IGNORECASE)
 _PROMPT = r"(?:at least |about )?(?P<prompt>\d+)"
 _ROOM = (
@@ -66,8 +68,8 @@ _ROOM = (
 )
 """Patterns of messages with the lengths of context and prompt in tokens."""
 
-OF_ALL = (401, 402, 403, 404, 405)
-"""Statuses that every request would get: the key, the account's credit, the model or the address is wrong."""
+OF_ALL = (401, 402, 403, 404, 405, 407)
+"""Statuses that every request would get: key, credit, model, address or proxy is wrong."""
 OUTAGE = 5
 """Fewest failures in a row that count as the server's trouble."""
 
@@ -98,7 +100,9 @@ class HostedOptions(BaseModel):
         description="time limit of one try of a request in seconds, including the whole answer",
     )
     max_retries: int = Field(
-        default=5, ge=0, description="further tries after 408, 409, 429, 5xx, time-outs and lost connections"
+        default=5,
+        ge=0,
+        description="further tries after 408, 409, 421, 425, 429, 499, 5xx, time-outs, lost connections",
     )
     extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
 
@@ -358,6 +362,15 @@ class HostedGenerator(ABC):
                 text = f"{at} broke the connection off {tried} ({failure.words}): see the server's log"
             case _ if self.is_about_the_key(failure):
                 text = f"{at} refused the key ({failure.status}): check the variable {self.spec.key_variable}"
+            case 403 if failure.words.startswith("<"):
+                text = f"a firewall or proxy before {at} refused the request ({words[:90]}): ask who runs it"
+            case 403:
+                text = f"{at} refuses requests from here or for this account ({words}): ask the provider"
+            case 407:
+                text = (
+                    f"the proxy before {at} demands a name and a password: write them in HTTPS_PROXY or "
+                    "HTTP_PROXY (http://NAME:PASSWORD@proxy.example:3128)"
+                )
             case 404:
                 api = self.api.removeprefix("the ")
                 text = f"{at} has no model {model!r}, or no {api} there ({words}): {self.model_advice}"
@@ -373,7 +386,7 @@ class HostedGenerator(ABC):
                 text = f"{at} gave no answer of {self.api} ({words})"
             case 200:
                 text = f"{at} reported an error {tried} ({words}): see the server's log"
-            case status if status is not None and status < 500 and status not in (408, 409):
+            case status if status is not None and status < 500 and status not in TRANSIENT:
                 text = (
                     f"{at} rejected a request for {model!r} ({words}): check the prompt's length, "
                     f"max_tokens, and {self.refuses}"
@@ -388,8 +401,8 @@ class HostedGenerator(ABC):
         return "compare the provider's list of models, and see that base_url is right"
 
     def is_about_the_key(self, failure: Failed) -> bool:
-        """Return whether a status says that the key is wrong."""
-        return failure.status in (401, 403)
+        """Return whether a status says that the key is wrong; firewalls refuse with a page."""
+        return failure.status == 401 or (failure.status == 403 and not _NOT_THE_KEY.search(failure.words))
 
 
 def room(failure: Failed, limit: int) -> int | None:

@@ -54,11 +54,11 @@ class _Logprobs(BaseModel):
 
 class _Block(BaseModel):
     type: str = "text"
-    text: str | None = None
+    text: str | list[str] | None = None
 
 
 class _Written(BaseModel):
-    content: str | list[_Block | str] | None = None
+    content: str | _Block | list[_Block | str] | None = None
     refusal: Any = None
 
 
@@ -112,6 +112,8 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
     message = choice.message or _Written()
     refusal = message.refusal if isinstance(message.refusal, str) else ""
     finish = "refusal" if refusal else finish_reason(choice.finish_reason)
+    if choice.message is None and finish != "content_filter":
+        raise Unreadable(200, "choices.0.message: Field required", is_transient=True)
     content = refusal or _joined(message.content)
     text = secrets.hide_in_answer(content)
     if text and not n_completion:
@@ -122,12 +124,15 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
     return Generation(text, finish, n_prompt, n_completion, tokens=tokens, thinking_tokens=n_thought)
 
 
-def _joined(content: str | list[_Block | str] | None) -> str:
+def _joined(content: str | _Block | list[_Block | str] | None) -> str:
     """Return the text of a message, which may be a list of blocks."""
     if isinstance(content, str | None):
         return content or ""
-    blocks = [_Block(text=block) if isinstance(block, str) else block for block in content]
-    return "".join(block.text or "" for block in blocks if block.type not in _NO_TEXT)
+    blocks = [
+        _Block(text=block) if isinstance(block, str) else block
+        for block in (content if isinstance(content, list) else [content])
+    ]
+    return "".join("".join(block.text or "") for block in blocks if block.type not in _NO_TEXT)
 
 
 def read_refusal(failure: Failed) -> Generation | None:
@@ -229,6 +234,7 @@ class _ResponseItem(BaseModel):
     type: str = ""
     content: list[_ResponsePart] | None = None
     phase: Any = None
+    status: Any = None
 
 
 class _ModelResponse(BaseModel):
@@ -256,6 +262,8 @@ def read_response(body: Any, secrets: Secrets) -> Generation:
         if item.type.endswith("_call"):
             parts = []
         elif item.type == "message" and item.phase != "commentary":
+            if finish == "stop" and item.status is not None:
+                finish_reason(item.status)  # a message may be broken off in a response that is completed
             parts += item.content or []
     refusals = [part.refusal for part in parts if part.refusal]
     text = "".join(refusals or [part.text or "" for part in parts if part.type == "output_text"])

@@ -52,8 +52,8 @@ def server(base_url: str) -> str:
     """Return a server's normalised name: host in lower case, port unless it is the default, path.
 
     Raises:
-        ValueError: the URL is not http, has a query or fragment, after which no path can stand, or holds a
-            user name or password, which would be stored and shown.
+        ValueError: the URL is not http, has blanks, a query or fragment, or the path of requests, after which
+            no path can stand, or holds a user name or password, which would be stored and shown.
     """
     try:
         parts = urlsplit(base_url)
@@ -61,7 +61,7 @@ def server(base_url: str) -> str:
     except ValueError:  # its message would quote the URL
         parts, host, port = urlsplit(""), None, None
     default = {"http": 80, "https": 443}.get(parts.scheme)
-    if default is None or not host:
+    if default is None or not host or re.search(r"[\s\x00-\x20\x7f]", base_url):
         raise ValueError("base_url is not a valid URL: write it like http://host:8000/v1")
     if parts.username is not None:
         raise ValueError(
@@ -73,6 +73,8 @@ def server(base_url: str) -> str:
             "base_url has a query or a fragment: leave out what begins with ? or #, and set further fields "
             "of requests in options.extra_body"
         )
+    if path := re.search(r"/(chat/completions|completions|responses|messages)/?$", parts.path):
+        raise ValueError(f"base_url ends in {path[1]}, which requests add themselves: leave that out")
     host = f"[{host}]" if ":" in host else host
     return (host if port in (None, default) else f"{host}:{port}") + parts.path.rstrip("/")
 

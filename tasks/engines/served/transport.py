@@ -22,7 +22,15 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.connection import no_connection
-from tasks.engines.served.failures import Failed, TimedOut, Unreadable, error_inside, message_in, pause_of
+from tasks.engines.served.failures import (
+    Failed,
+    TimedOut,
+    Unreadable,
+    error_inside,
+    message_in,
+    passes,
+    pause_of,
+)
 from tasks.parsing import complaints
 
 MAX_BYTES = 32 * 2**20
@@ -203,7 +211,7 @@ class Caller:
         if isinstance(answer, list) and len(answer) == 1:
             answer = answer[0]  # Google wraps some errors so
         if not isinstance(answer, dict):
-            raise Unreadable(200, f"JSON that is not an object ({start[:60]!r})")
+            raise Unreadable(200, f"JSON that is not an object ({start[:60]!r})", is_transient=True)
         # An answer may have thousands of texts, one per token, so each is checked only if needed.
         return dict(self.secrets.clean(answer)) if self.secrets.are_in(text) else answer
 
@@ -220,7 +228,8 @@ class Caller:
         if 300 <= status < 400:
             target = headers.get("location", "nowhere").partition("?")[0].removesuffix(path)
             words = f"it redirects to {target}: make that the base_url"
-        return Failed(status, self.clean(words), body, pause=pause_of(headers, body))
+        pause = pause_of(headers, body)
+        return Failed(status, self.clean(words), body, is_transient=passes(status, body), pause=pause)
 
     def clean(self, words: str) -> str:
         """Return a server's text for an error: plain characters, without secrets, cut to EXCERPT."""

@@ -19,8 +19,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from tasks.engines.protocols import Context, Message
-from tasks.engines.specs import is_allowed
-from tasks.evaluations.harness import examples, form, labels, sources
+from tasks.evaluations.harness import examples, form, labels, sources, templates
 from tasks.identity import digest
 
 VERSION = "0.4.13"
@@ -248,7 +247,7 @@ def load_tasks(
     datasets.disable_progress_bars()
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # a request to a server, for files of this machine too
     manager = _manager(not all(sources.is_task(spec) for spec in specs))
-    _hold_templates(lm_eval.utils)
+    templates.hold(lm_eval.utils)
     every: dict[str, sources.Entry] = {}
     for entry in (each for spec in specs for each in sources.entries(manager, spec)):
         if every.setdefault(entry.name, entry) != entry:
@@ -406,10 +405,9 @@ def _fields(template: Any, features: Sequence[str]) -> set[str]:
     if template in features:
         return {template}
     from jinja2 import TemplateError, meta
-    from jinja2.sandbox import SandboxedEnvironment
 
     try:
-        return meta.find_undeclared_variables(SandboxedEnvironment().parse(template)) & set(features)
+        return meta.find_undeclared_variables(templates.Bounded().parse(template)) & set(features)
     except TemplateError:
         return set()
 
@@ -446,17 +444,6 @@ def _named(value: Any) -> Any:
 
 def _json(doc: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(doc, default=str, ensure_ascii=False, sort_keys=True))
-
-
-def _hold_templates(utils: Any) -> None:
-    """Make the library fill prompts in a sandbox unless code is allowed; else templates could run any."""
-    from jinja2 import BaseLoader, Environment, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-
-    kind = Environment if is_allowed("remote-code") else SandboxedEnvironment
-    filters = utils.env.filters
-    utils.env = kind(loader=BaseLoader(), undefined=StrictUndefined, keep_trailing_newline=True)
-    utils.env.filters.update(filters)
 
 
 @contextlib.contextmanager
