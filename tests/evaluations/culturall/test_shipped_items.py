@@ -146,7 +146,9 @@ def test_every_item_has_variants_in_english_about_as_many_as_in_its_own_language
     assert abs(own - english) < 0.5
 
 
-AGE_OF_LAW = re.compile(r"\b(?:ages?|aged|of|from|under|over|above|at|is|older than) (1[2-9]|2[01]|6[05]|70)\b")
+AGE_OF_LAW = re.compile(
+    r"\b(?:ages?|aged|of|from|under|over|above|at|is|older than) (1[2-9]|2[01]|6[05]|70)\b"
+)
 AGE_OF_PERSON = re.compile(r"\b(?:is|aged|turned) (\d\d)\b(?! [A-Z%]|,\d)|\b(\d\d)-year-old")
 
 

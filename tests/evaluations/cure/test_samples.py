@@ -21,7 +21,14 @@ from tasks.builders.specnorm.checks import faults, near_duplicates
 from tasks.builders.specnorm.drafting import SpecnormDraft, Written
 from tasks.builders.specnorm.seeds import load_seeds
 from tasks.evaluations.cure.benchmarks import LABELS, without_symbol
-from tasks.evaluations.cure.benchmarks.cues import KINDS, group_of, is_named, join_cues, parse_cues, specificity
+from tasks.evaluations.cure.benchmarks.cues import (
+    KINDS,
+    group_of,
+    is_named,
+    join_cues,
+    parse_cues,
+    specificity,
+)
 from tasks.packs.published import read_rows
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
