@@ -9,6 +9,8 @@ published number may be shown beside ours.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tasks.identity import digest
 from tasks.judging.forms import states_form
 from tasks.packs.shape import PROMPTS, REPLACES, ByName, Rows, content_hash
 from tasks.parsing import parse_toml
@@ -44,11 +47,15 @@ class Setting(BaseModel):
         field, value: an option and the paper's value for it; without a value the option is empty, which
             ``empty`` explains. For the option models: the paper's models.
         pack, rows: a file of a pack, or ``prompts.NAME``, and its number of rows in the paper; 0: any number.
+        each, least: a column of that file, and for its values the fewest rows in the paper.
         ours: the value here, in words; for content: the prompts used without a pack.
         is_equal: for a fact, whether it equals the paper's.
+        is_unsaid: for an option, whether the paper gives no value, so that no run is known to equal it.
         metrics: our metrics that depend on it; none: all.
         profile: the profile whose table lists it; "": every profile.
         is_rubric: for a text, whether it is a judge's rubric, which must state the form of an answer itself.
+        words: for a text that the paper prints, the digest of its words (``digest_of_words``); "": unknown.
+        parts: for a text, the names of all texts that hold these words; none: the text alone.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,13 +66,18 @@ class Setting(BaseModel):
     field: str = ""
     value: Any = None
     empty: str = "none"
+    is_unsaid: bool = False
     pack: str = ""
     rows: int = 0
+    each: str = ""
+    least: dict[str, int] = {}
     ours: str = ""
     is_equal: bool = False
     metrics: tuple[str, ...] = ()
     profile: str = ""
     is_rubric: bool = False
+    words: str = ""
+    parts: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Setting:
@@ -141,8 +153,8 @@ def _knob(row: Setting, params: Params | SimpleNamespace) -> ComparedSetting:
         return ComparedSetting(
             row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics
         )
-    paper = row.paper or _shown(row.value, row.empty)
-    ours, is_equal = _shown(own, row.empty), _same(own, row.value)
+    paper = "not said" if row.is_unsaid else row.paper or _shown(row.value, row.empty)
+    ours, is_equal = _shown(own, row.empty), not row.is_unsaid and _same(own, row.value)
     return ComparedSetting(row.setting, ours, paper, row.section, is_equal, False, row.metrics)
 
 
@@ -186,7 +198,8 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
     """Return the paper's content from the last pack that replaces the shipped content.
 
     Rows are the paper's if ``pack from`` made them and nobody edited them since, and as many as the paper
-    has. Texts are typed in by people too; those that ``pack from`` made must be unchanged.
+    has. Texts are typed in by people too: they have the paper's words where it prints them, and those that
+    ``pack from`` made are unchanged.
     """
     file, _, text = row.pack.partition(".")
     ours, is_equal = row.ours or "as shipped", False
@@ -195,17 +208,34 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
         made = _made(pack)
         if file == PROMPTS and any(each.get(text) for each in there):
             own = [{text: each[text]} for each in there]
-            is_edited = row.pack in made and made[row.pack] != content_hash(own)
+            is_typed_in = row.pack not in made
+            is_edited = not is_typed_in and made[row.pack] != content_hash(own)
+            parts = [each.get(name) or "" for each in there for name in row.parts or (text,)]
+            is_other = is_typed_in and bool(row.words) and digest_of_words(*parts) != row.words
             adds_form = row.is_rubric and not _has_form(text, there)
-            ours = f"of pack {pack.name}{', edited' * is_edited}{', with our form of an answer' * adds_form}"
-            is_equal = not is_edited and not adds_form
+            ours = f"of pack {pack.name}{', edited' * is_edited}{', in other words' * is_other}"
+            ours += ", with our form of an answer" * adds_form
+            is_equal = not (is_edited or is_other or adds_form)
         elif file != PROMPTS and there:
             alone = any(file in each["files"] for each in pack.rows.get(REPLACES.name, ()))
             is_made = made.get(file) == content_hash(there)
-            is_equal = alone and is_made and row.rows in (0, len(there))
+            many = Counter(str(each.get(row.each)) for each in there)
+            few = [f"{many[value]} of {value}" for value, least in row.least.items() if many[value] < least]
+            is_equal = alone and is_made and not few and row.rows in (0, len(there))
             ours = f"{len(there)} of pack {pack.name}" + ("" if alone else ", beside the shipped ones")
             ours += "" if is_made else ", edited" if file in made else ", not made by pack from"
+            ours += f", only {', '.join(few)}" if few else ""
     return ComparedSetting(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
+
+
+def digest_of_words(*texts: str) -> str:
+    """Return a digest of the words of texts, in any order and without fields in braces or brackets.
+
+    It stands for a text of a paper which this repository may not hold: a copy of it has the same digest, in
+    whatever texts of a pack its sentences stand.
+    """
+    plain = " ".join(re.sub(r"\{\{.*?\}\}|\{.*?\}|\[.*?\]", " ", text) for text in texts)
+    return digest(sorted(re.findall(r"\w+", unicodedata.normalize("NFKC", plain).casefold())))
 
 
 def _made(pack: OwnPack) -> dict[str, str]:

@@ -126,7 +126,7 @@ def test_profile_paper_has_the_settings_of_the_paper() -> None:
     differ = {row.setting for row in table if not row.is_equal}
     assert differ == {
         "models", "items", "prompt", "reasoning", "web search", "what a judge is asked", "a judge's answer",
-        "what a judge is given",
+        "what a judge is given", "temperature", "tokens of an answer at most",
     }  # fmt: skip
     (n,) = {row.rows for row in settings("culturall") if row.pack == "item"}
     assert n == 2610
@@ -135,5 +135,6 @@ def test_profile_paper_has_the_settings_of_the_paper() -> None:
     pack = OwnPack("own", {"prompts": [FIGURES], "item": items, "replaces": [made]})
     with_pack = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]), [pack])
     assert {row.setting for row in differing(with_pack, "accuracy")} == {
-        "reasoning", "web search", "what a judge is given"
+        "reasoning", "web search", "what a judge is given", "temperature", "tokens of an answer at most",
+        "prompt", "what a judge is asked",  # FIGURES are other words
     }  # fmt: skip
