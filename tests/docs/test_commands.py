@@ -116,36 +116,3 @@ def test_options_of_commands_that_the_program_prints_exist() -> None:
     shown = [(file, command) for file, command in printed() if " -" in command]
     assert len(shown) > 10
     assert {f"{file}: {command}": fault for file, command in shown if (fault := wrong(command))} == {}
-
-
-PRINTED = re.compile(r"`?(culturemeter (?:[a-z]+ )?[a-z][^`'\"\n;:(]*)")
-FOLDERS = ("culturemeter", "deployments", "flows", "scrapers", "tasks", "warehouse")
-
-
-def printed() -> list[tuple[str, str]]:
-    """Return (file, command) pairs of the texts that the program prints, without sentences after them."""
-    found = []
-    for path in sorted(file for folder in FOLDERS for file in (REPOSITORY / folder).rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-            texts = [
-                part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "X"
-                for part in parts
-                if isinstance(part, (ast.Constant, ast.FormattedValue))
-            ]
-            for command in PRINTED.findall("".join(texts)):
-                found.append((path.name, re.split(r" [|>]| && | · |, |\.(?: |$)|…$", command)[0].strip()))
-    return sorted(set(found))
-
-
-def test_commands_that_the_program_prints_exist_with_their_options() -> None:
-    shown = printed()
-    assert len(shown) > 60
-    known = {name for name in below("").commands}
-    faults = {
-        f"{file}: {command}": fault
-        for file, command in shown
-        if command.split()[1] in known and (fault := wrong(command))
-    }
-    assert faults == {}
