@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,6 +52,8 @@ class Setting(BaseModel):
         is_equal: for a fact, whether it equals the paper's.
         is_unsaid: for an option, whether the paper gives no value, so that no run is known to equal it.
         metrics: our metrics that depend on it; none: all.
+        columns: the paper's models that it concerns; none: all. not_kinds: kinds of our engines (see
+            ``EngineSpec``) that it does not concern.
         profile: the profile whose table lists it; "": every profile.
         is_rubric: for a text, whether it is a judge's rubric, which must state the form of an answer itself.
         words: for a text that the paper prints, the digest of its words (``digest_of_words``); "": unknown.
@@ -74,6 +76,8 @@ class Setting(BaseModel):
     ours: str = ""
     is_equal: bool = False
     metrics: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    not_kinds: tuple[str, ...] = ()
     profile: str = ""
     is_rubric: bool = False
     words: str = ""
@@ -96,6 +100,7 @@ class ComparedSetting(NamedTuple):
     is_equal: bool
     is_model: bool
     metrics: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
 
 class OwnPack(NamedTuple):
@@ -119,28 +124,39 @@ def compared(
     params: Params | SimpleNamespace,
     packs: Sequence[OwnPack] = (),
     profile: str = "paper",
+    kinds: Set[str] = frozenset(),
 ) -> list[ComparedSetting]:
     """Return every setting of a run beside the paper's, in the order of the file.
 
     Args:
         params: of a run, or its stored values by name.
         profile: rows of another profile alone are left out.
+        kinds: the kinds of the run's engines; rows that concern none of them are left out. Empty: unknown.
     """
-    every = list(rows)
+    every = [row for row in rows if not kinds or not kinds <= set(row.not_kinds)]
     table = [
-        _knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row)
+        (_knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row))._replace(
+            columns=row.columns
+        )
         for row in every
         if row.profile in ("", profile)
     ]
     return [*table, *_selections(every, params), *_further(every, packs)] if every else []
 
 
-def differing(table: Iterable[ComparedSetting], metric: str) -> list[ComparedSetting]:
-    """Return the differing settings that affect a metric, except the model."""
+def differing(table: Iterable[ComparedSetting], metric: str, column: str = "") -> list[ComparedSetting]:
+    """Return the differing settings that affect a metric, except the model.
+
+    Args:
+        column: a model of the paper; settings that do not concern it are left out.
+    """
     return [
         row
         for row in table
-        if not row.is_equal and not row.is_model and (not row.metrics or metric in row.metrics)
+        if not row.is_equal
+        and not row.is_model
+        and (not row.metrics or metric in row.metrics)
+        and (not column or not row.columns or column in row.columns)
     ]
 
 

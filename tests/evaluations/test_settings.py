@@ -311,3 +311,28 @@ def test_a_pack_of_part_of_a_benchmark_is_not_the_papers() -> None:
         pack = OwnPack("own", {"item": rows, "replaces": [replaces({"item": rows})]})
         (own, *_) = compared([row], params("cure")(models=["m"]), [pack])
         assert (own.ours, own.is_equal) == (f"{len(rows)} of pack own{why}", not why)
+
+
+DECODERS = {"a decoder's sentence is cut at the blank", "a decoder's later tokens"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        ({"masked"}, set()),
+        ({"masked", "seq2seq"}, set()),
+        ({"masked", "packed_trie"}, DECODERS),
+        (set(), DECODERS),
+    ],
+)
+def test_a_setting_of_decoders_does_not_concern_other_kinds(kinds: set[str], shown: set[str]) -> None:
+    table = compared(settings("fmlama"), params("fmlama")(models=["m"]), kinds=frozenset(kinds))
+    assert {row.setting for row in table} & DECODERS == shown
+
+
+@pytest.mark.parametrize(("column", "charged"), [("Bb", False), ("T5", False), ("Llama3", True), ("", True)])
+def test_a_setting_of_decoders_is_charged_to_their_columns(column: str, charged: bool) -> None:
+    table = compared(settings("fmlama"), params("fmlama")(models=["m"]))
+    named = {row.setting for row in differing(table, "map", column)}
+    assert (named >= DECODERS) is charged
+    assert charged or not named & DECODERS
