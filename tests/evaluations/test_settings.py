@@ -48,6 +48,7 @@ FACTS = {
         "what a judge is given",
         "what a judge is asked about answers in English",
     },
+    "worldwise": {"decisions other than A, B and Decline"},
     "cure": {"which 1,000 items", "form of answers", "what a judge is given", "coherence"},
     "explication": set(),
     "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
