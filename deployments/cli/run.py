@@ -179,7 +179,8 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
             from deployments.show import settings
 
             is_whole = switches.settings or session.params.profile == PAPER
-            settings.show(name, session.params, session.packs, is_whole=is_whole)
+            kinds = {engine.kind for engine in session.candidates.values()}
+            settings.show(name, session.params, session.packs, kinds, is_whole=is_whole)
     if session.is_done():
         say("nothing to do", style="")
     elif switches.dry_run and session.failures:

@@ -231,12 +231,12 @@ def _with_settings(rows: list[dict[str, Any]], table: Sequence[ComparedSetting])
     from tasks.evaluations.settings import differing
 
     differ = {
-        metric: ", ".join(row.setting for row in differing(table, metric))
-        for metric in {row["metric"] for row in rows}
+        (metric, model): ", ".join(row.setting for row in differing(table, metric, model))
+        for metric, model in {(row["metric"], row["model"]) for row in rows}
     }
     completed = []
     for row in rows:
-        missing = differ[row["metric"]] if row["definition"] is not None else ""
+        missing = differ[row["metric"], row["model"]] if row["definition"] is not None else ""
         definition = "near" if missing else row["definition"]
         completed.append({**row, "definition": definition, "settings_differ": missing or None})
     return completed

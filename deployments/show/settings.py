@@ -21,16 +21,24 @@ ORDER BY started_at, run_id LIMIT 1
 """
 
 
-def show(evaluation: str, params: Params, packs: Sequence[PackContent], *, is_whole: bool = True) -> None:
+def show(
+    evaluation: str,
+    params: Params,
+    packs: Sequence[PackContent],
+    kinds: Set[str] = frozenset(),
+    *,
+    is_whole: bool = True,
+) -> None:
     """Print how many settings of a run differ from its paper's; nothing if it is not from a paper.
 
-    is_whole: whether to print every setting beside the paper's.
+    Args:
+        kinds: the kinds of the run's engines, which some settings do not concern.
+        is_whole: whether to print every setting beside the paper's.
     """
     from tasks.evaluations.settings import OwnPack, compared, settings
 
-    table = compared(
-        settings(evaluation), params, [OwnPack(pack.pack, pack.rows) for pack in packs], params.profile
-    )
+    own = [OwnPack(pack.pack, pack.rows) for pack in packs]
+    table = compared(settings(evaluation), params, own, params.profile, kinds)
     if not table:
         return
     rows = [(row.setting, row.ours, row.paper, row.section, "yes" if row.is_equal else "NO") for row in table]

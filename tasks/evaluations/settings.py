@@ -9,7 +9,9 @@ published number may be shown beside ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tasks.identity import digest
 from tasks.judging.forms import states_form
 from tasks.packs.shape import PROMPTS, REPLACES, ByName, Rows, content_hash
 from tasks.parsing import parse_toml
@@ -44,11 +47,17 @@ class Setting(BaseModel):
         field, value: an option and the paper's value for it; without a value the option is empty, which
             ``empty`` explains. For the option models: the paper's models.
         pack, rows: a file of a pack, or ``prompts.NAME``, and its number of rows in the paper; 0: any number.
+        each, least: a column of that file, and for its values the fewest rows in the paper.
         ours: the value here, in words; for content: the prompts used without a pack.
         is_equal: for a fact, whether it equals the paper's.
+        is_unsaid: for an option, whether the paper gives no value, so that no run is known to equal it.
         metrics: our metrics that depend on it; none: all.
+        columns: the paper's models that it concerns; none: all. not_kinds: kinds of our engines (see
+            ``EngineSpec``) that it does not concern.
         profile: the profile whose table lists it; "": every profile.
         is_rubric: for a text, whether it is a judge's rubric, which must state the form of an answer itself.
+        words: for a text that the paper prints, the digest of its words (``digest_of_words``); "": unknown.
+        parts: for a text, the names of all texts that hold these words; none: the text alone.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,13 +68,20 @@ class Setting(BaseModel):
     field: str = ""
     value: Any = None
     empty: str = "none"
+    is_unsaid: bool = False
     pack: str = ""
     rows: int = 0
+    each: str = ""
+    least: dict[str, int] = {}
     ours: str = ""
     is_equal: bool = False
     metrics: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    not_kinds: tuple[str, ...] = ()
     profile: str = ""
     is_rubric: bool = False
+    words: str = ""
+    parts: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Setting:
@@ -84,6 +100,7 @@ class ComparedSetting(NamedTuple):
     is_equal: bool
     is_model: bool
     metrics: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
 
 class OwnPack(NamedTuple):
@@ -107,28 +124,39 @@ def compared(
     params: Params | SimpleNamespace,
     packs: Sequence[OwnPack] = (),
     profile: str = "paper",
+    kinds: Set[str] = frozenset(),
 ) -> list[ComparedSetting]:
     """Return every setting of a run beside the paper's, in the order of the file.
 
     Args:
         params: of a run, or its stored values by name.
         profile: rows of another profile alone are left out.
+        kinds: the kinds of the run's engines; rows that concern none of them are left out. Empty: unknown.
     """
-    every = list(rows)
+    every = [row for row in rows if not kinds or not kinds <= set(row.not_kinds)]
     table = [
-        _knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row)
+        (_knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row))._replace(
+            columns=row.columns
+        )
         for row in every
         if row.profile in ("", profile)
     ]
     return [*table, *_selections(every, params), *_further(every, packs)] if every else []
 
 
-def differing(table: Iterable[ComparedSetting], metric: str) -> list[ComparedSetting]:
-    """Return the differing settings that affect a metric, except the model."""
+def differing(table: Iterable[ComparedSetting], metric: str, column: str = "") -> list[ComparedSetting]:
+    """Return the differing settings that affect a metric, except the model.
+
+    Args:
+        column: a model of the paper; settings that do not concern it are left out.
+    """
     return [
         row
         for row in table
-        if not row.is_equal and not row.is_model and (not row.metrics or metric in row.metrics)
+        if not row.is_equal
+        and not row.is_model
+        and (not row.metrics or metric in row.metrics)
+        and (not column or not row.columns or column in row.columns)
     ]
 
 
@@ -141,8 +169,8 @@ def _knob(row: Setting, params: Params | SimpleNamespace) -> ComparedSetting:
         return ComparedSetting(
             row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics
         )
-    paper = row.paper or _shown(row.value, row.empty)
-    ours, is_equal = _shown(own, row.empty), _same(own, row.value)
+    paper = "not said" if row.is_unsaid else row.paper or _shown(row.value, row.empty)
+    ours, is_equal = _shown(own, row.empty), not row.is_unsaid and _same(own, row.value)
     return ComparedSetting(row.setting, ours, paper, row.section, is_equal, False, row.metrics)
 
 
@@ -186,7 +214,8 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
     """Return the paper's content from the last pack that replaces the shipped content.
 
     Rows are the paper's if ``pack from`` made them and nobody edited them since, and as many as the paper
-    has. Texts are typed in by people too; those that ``pack from`` made must be unchanged.
+    has. Texts are typed in by people too: they have the paper's words where it prints them, and those that
+    ``pack from`` made are unchanged.
     """
     file, _, text = row.pack.partition(".")
     ours, is_equal = row.ours or "as shipped", False
@@ -195,17 +224,34 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
         made = _made(pack)
         if file == PROMPTS and any(each.get(text) for each in there):
             own = [{text: each[text]} for each in there]
-            is_edited = row.pack in made and made[row.pack] != content_hash(own)
+            is_typed_in = row.pack not in made
+            is_edited = not is_typed_in and made[row.pack] != content_hash(own)
+            parts = [each.get(name) or "" for each in there for name in row.parts or (text,)]
+            is_other = is_typed_in and bool(row.words) and digest_of_words(*parts) != row.words
             adds_form = row.is_rubric and not _has_form(text, there)
-            ours = f"of pack {pack.name}{', edited' * is_edited}{', with our form of an answer' * adds_form}"
-            is_equal = not is_edited and not adds_form
+            ours = f"of pack {pack.name}{', edited' * is_edited}{', in other words' * is_other}"
+            ours += ", with our form of an answer" * adds_form
+            is_equal = not (is_edited or is_other or adds_form)
         elif file != PROMPTS and there:
             alone = any(file in each["files"] for each in pack.rows.get(REPLACES.name, ()))
             is_made = made.get(file) == content_hash(there)
-            is_equal = alone and is_made and row.rows in (0, len(there))
+            many = Counter(str(each.get(row.each)) for each in there)
+            few = [f"{many[value]} of {value}" for value, least in row.least.items() if many[value] < least]
+            is_equal = alone and is_made and not few and row.rows in (0, len(there))
             ours = f"{len(there)} of pack {pack.name}" + ("" if alone else ", beside the shipped ones")
             ours += "" if is_made else ", edited" if file in made else ", not made by pack from"
+            ours += f", only {', '.join(few)}" if few else ""
     return ComparedSetting(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
+
+
+def digest_of_words(*texts: str) -> str:
+    """Return a digest of the words of texts, in any order and without fields in braces or brackets.
+
+    It stands for a text of a paper which this repository may not hold: a copy of it has the same digest, in
+    whatever texts of a pack its sentences stand.
+    """
+    plain = " ".join(re.sub(r"\{\{.*?\}\}|\{.*?\}|\[.*?\]", " ", text) for text in texts)
+    return digest(sorted(re.findall(r"\w+", unicodedata.normalize("NFKC", plain).casefold())))
 
 
 def _made(pack: OwnPack) -> dict[str, str]:

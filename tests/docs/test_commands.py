@@ -64,6 +64,7 @@ def test_commands_and_options_shown_in_docs_exist() -> None:
 def test_unknown_command_and_option_are_detected() -> None:
     assert wrong("culturemeter run cure --no-such-option 3") == "--no-such-option"
     assert wrong("culturemeter dance") == "there is no command 'dance'"
+    assert wrong("culturemeter run fmlama --models x") == "--models"
 
 
 def options(command: Any) -> set[str]:

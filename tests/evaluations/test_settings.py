@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import doors, evaluation, params, shipped_profiles
-from tasks.evaluations.settings import ENGINES, SELECTING, OwnPack, Setting, compared, differing, settings
+from tasks.evaluations.settings import (
+    ENGINES,
+    SELECTING,
+    OwnPack,
+    Setting,
+    compared,
+    differing,
+    digest_of_words,
+    settings,
+)
 from tasks.packs.shape import content_hash
 
 FROM_PAPERS = [name for name in doors() if settings(name)]
@@ -17,12 +26,33 @@ PROFILES = [
 ]
 
 
+UNLISTED = {
+    "batch", "countries_per_part", "dishes_per_part", "max_lost", "max_total_tokens", "max_usd",  # the work
+    "occasion", "profile", "pack", "cohort", "dtype",  # names, and what other rows or engines hold
+    "half_samples", "nulls", "seed",  # intervals, null models and draws, not a model's numbers
+    "judge_max_tokens", "simulator_max_tokens",  # an answer beyond them is lost, with a reason
+    "passages",  # only with documents, which have a row
+    "order", "decision", "values_weight",  # of our embedded text, in whose place a pack's stands
+    "exemplars_file", "profiles_file", "values_file", "scenarios_file", "personas_file", "files", "limit",
+    "dish_set",  # rows without a line in the file
+}  # fmt: skip
+"""Options that need no row of settings.toml."""
+NOT_SAID = {"cure": {"max_tokens"}, "explication": {"max_tokens"}}
+"""Options for which the paper gives no value."""
 FACTS = {
-    "culturall": {"reasoning", "web search", "what a judge is given"},
-    "cure": {"form of answers", "what a judge is given", "coherence"},
+    "culturall": {
+        "temperature",
+        "tokens of an answer at most",
+        "reasoning",
+        "web search",
+        "what a judge is given",
+        "what a judge is asked about answers in English",
+    },
+    "worldwise": {"decisions other than A, B and Decline"},
+    "cure": {"which 1,000 items", "form of answers", "what a judge is given", "coherence"},
     "explication": set(),
     "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
-}
+}  # fmt: skip
 """Settings that differ whatever a run chooses."""
 USER_FILES = {"word_vectors"}
 """Options that name a file of the user's."""
@@ -52,16 +82,17 @@ def test_each_setting_is_comparable_with_a_run(name: str) -> None:
 def test_profile_of_the_paper_has_its_parameters(name: str, label: str) -> None:
     knobs = params(name)(**{"models": ["m"], **shipped_profiles(name)[label]})
     rows = [row for row in settings(name) if row.field and row.field not in {*ENGINES, *USER_FILES}]
+    rows = [row for row in rows if not row.is_unsaid]
     if label != "paper":  # its other rows are the program's, by which published numbers were made
+        assert any(row.profile == label for row in settings(name))
         rows = [row for row in rows if row.profile == label]
-    assert rows
     assert [row.setting for row in compared(rows, knobs, profile=label) if not row.is_equal] == []
 
 
 @pytest.mark.parametrize("name", FROM_PAPERS)
 def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str) -> None:
-    every = [row for row in settings(name) if row.field not in {*ENGINES, *USER_FILES}]
-    rows = tuple(row for row in every if row.field or row.pack or row.is_equal)
+    every = [row for row in of_any_words(name) if row.field not in {*ENGINES, *USER_FILES}]
+    rows = tuple(row for row in every if (row.field and not row.is_unsaid) or row.pack or row.is_equal)
     assert {row.setting for row in every} - {row.setting for row in rows} == FACTS.get(name, set())
     knobs = params(name)(**{"models": ["m"], **shipped_profiles(name)["paper"]})
     table = compared(rows, knobs, [full_pack(rows)])
@@ -70,12 +101,29 @@ def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str)
     assert without == {row.setting for row in rows if row.pack and row.profile in ("", "paper")}
 
 
+@pytest.mark.parametrize("name", FROM_PAPERS)
+def test_every_option_that_changes_a_number_has_a_row(name: str) -> None:
+    listed = {row.field for row in settings(name)}
+    assert set(params(name).model_fields) - listed - UNLISTED - NOT_SAID.get(name, set()) == set()
+
+
 def full_pack(rows: tuple[Setting, ...]) -> OwnPack:
     """Return a pack with as many rows as the paper has, and every text."""
-    files = {row.pack: row.rows or 1 for row in rows if row.pack and "." not in row.pack}
     texts = {row.pack.partition(".")[2]: FORM for row in rows if row.pack.startswith("prompts.")}
-    own = {file: [{"n": n} for n in range(many)] for file, many in files.items()}
+    own = {row.pack: some(row) for row in rows if row.pack and "." not in row.pack}
     return OwnPack("own", {**own, "prompts": [texts], "replaces": [replaces(own)]})
+
+
+def some(row: Setting) -> list[dict[str, Any]]:
+    """Return as many rows as the paper has."""
+    return [{"n": n} for n in range(row.rows or not row.least)] + [
+        {"n": n, row.each: value} for value, least in row.least.items() for n in range(least)
+    ]
+
+
+def of_any_words(name: str) -> tuple[Setting, ...]:
+    """Return the settings as if no text were printed, for tests without the authors' texts."""
+    return tuple(row.model_copy(update={"words": ""}) for row in settings(name))
 
 
 FORM = "Respond YES only if it is."
@@ -221,3 +269,71 @@ def test_further_content_of_a_pack_and_rubrics_without_a_form_are_listed() -> No
     assert [(row.ours, row.is_equal) for row in table if row.setting == "further content"] == [
         ("of pack own: item, prompts.other", False)
     ]
+
+
+PROMPT = "Using the scenario as context, answer the question in as few words as possible."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_equal"),
+    [
+        (f"{PROMPT}\n\nScenario: {{{{ scenario }}}}\nQuestion: {{{{ question }}}}\nAnswer:", True),
+        (f"{PROMPT.upper()} Scenario: {{scenario}} Question: [QUESTION] Answer:", True),
+        (f"{PROMPT} Scenario: {{{{ scenario }}}} Question: {{{{ question }}}} Short answer:", False),
+        ("Answer: {{ question }}", False),
+    ],
+)
+def test_a_typed_text_has_the_words_that_the_paper_prints(text: str, is_equal: bool) -> None:
+    """Lin et al. (2026), figure 11."""
+    (row,) = (row for row in settings("culturall") if row.pack == "prompts.prompt")
+    pack = OwnPack("own", {"prompts": [{"prompt": text}]})
+    (own, *_) = compared([row], params("culturall")(models=["m"]), [pack])
+    assert (own.ours, own.is_equal) == (f"of pack own{'' if is_equal else ', in other words'}", is_equal)
+
+
+def test_words_of_a_rubric_are_read_from_all_its_texts() -> None:
+    words = digest_of_words("Is it right? {{ gold }} Only 1 or 0.")
+    rubric = Setting(
+        setting="r", section="1", pack="prompts.judge_question", ours="o", paper="p", words=words,
+        parts=("judge_rules", "judge_question", "judge_form"),
+    )  # fmt: skip
+    whole = {"judge_rules": "Is it right?", "judge_question": "{{ gold }}", "judge_form": "Only 1 or 0."}
+    for texts, is_equal in ((whole, True), (whole | {"judge_form": "Only 1."}, False)):
+        (own, *_) = compared(
+            [rubric], params("culturall")(models=["m"]), [OwnPack("own", {"prompts": [texts]})]
+        )
+        assert own.is_equal is is_equal
+
+
+def test_a_pack_of_part_of_a_benchmark_is_not_the_papers() -> None:
+    (row,) = (row for row in settings("cure") if row.pack == "item")
+    whole, part = some(row), some(row)[:-1]
+    for rows, why in ((whole, ""), (part, ", only 999 of specnorm")):
+        pack = OwnPack("own", {"item": rows, "replaces": [replaces({"item": rows})]})
+        (own, *_) = compared([row], params("cure")(models=["m"]), [pack])
+        assert (own.ours, own.is_equal) == (f"{len(rows)} of pack own{why}", not why)
+
+
+DECODERS = {"a decoder's sentence is cut at the blank", "a decoder's later tokens"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        ({"masked"}, set()),
+        ({"masked", "seq2seq"}, set()),
+        ({"masked", "packed_trie"}, DECODERS),
+        (set(), DECODERS),
+    ],
+)
+def test_a_setting_of_decoders_does_not_concern_other_kinds(kinds: set[str], shown: set[str]) -> None:
+    table = compared(settings("fmlama"), params("fmlama")(models=["m"]), kinds=frozenset(kinds))
+    assert {row.setting for row in table} & DECODERS == shown
+
+
+@pytest.mark.parametrize(("column", "charged"), [("Bb", False), ("T5", False), ("Llama3", True), ("", True)])
+def test_a_setting_of_decoders_is_charged_to_their_columns(column: str, charged: bool) -> None:
+    table = compared(settings("fmlama"), params("fmlama")(models=["m"]))
+    named = {row.setting for row in differing(table, "map", column)}
+    assert (named >= DECODERS) is charged
+    assert charged or not named & DECODERS

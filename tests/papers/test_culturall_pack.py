@@ -21,8 +21,8 @@ from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
 from tasks.packs.files import read_csv
 from tasks.packs.shape import Wording, content_hash
-from tasks.papers.culturall.importer import IMPORTER
-from tasks.papers.importing import pack_from
+from tasks.papers.culturall.importer import IMPORTER, read
+from tasks.papers.importing import Pack, pack_from
 from tests.evaluations.culturall.conftest import ROWS
 
 ITEMS = """language,region,topic,scenario,question,answer,explanation,eval_sum,english_scenario,\
@@ -125,8 +125,9 @@ def test_profile_paper_has_the_settings_of_the_paper() -> None:
     table = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]))
     differ = {row.setting for row in table if not row.is_equal}
     assert differ == {
+        "what a judge is asked about answers in English",
         "models", "items", "prompt", "reasoning", "web search", "what a judge is asked", "a judge's answer",
-        "what a judge is given",
+        "what a judge is given", "temperature", "tokens of an answer at most",
     }  # fmt: skip
     (n,) = {row.rows for row in settings("culturall") if row.pack == "item"}
     assert n == 2610
@@ -135,5 +136,79 @@ def test_profile_paper_has_the_settings_of_the_paper() -> None:
     pack = OwnPack("own", {"prompts": [FIGURES], "item": items, "replaces": [made]})
     with_pack = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]), [pack])
     assert {row.setting for row in differing(with_pack, "accuracy")} == {
-        "reasoning", "web search", "what a judge is given"
+        "reasoning", "web search", "what a judge is given", "temperature", "tokens of an answer at most",
+        "prompt", "what a judge is asked",  # FIGURES are other words
     }  # fmt: skip
+
+
+PROGRAM = '''
+def prompt_sqa(sample):
+    return f"""
+    Be short and answer the question.
+    Scenario: {sample["scenario"]}
+    Question: {sample["question"]}
+    Answer:
+    """
+
+def prompt_sqa_eng(sample):
+    return f"""
+    Answer the question in English.
+    Scenario: {sample["english_scenario"]}
+    Question: {sample["english_question"]}
+    """
+
+def prompt_eval(sample, prediction):
+    return f"""
+    Is it right?
+    Read all.
+
+    Scenario: {sample["scenario"]}
+    Question: {sample["question"]}
+    Answer: {sample["answer"]}
+    Explanation: {sample["explanation"]}
+
+    Model prediction: {prediction}
+
+    Output only 1 or 0.
+    """
+
+def prompt_country_code(row):
+    return f"""
+    Which country?
+    Scenario: {row["scenario"]}
+    Question: {row["question"]}
+    """
+'''
+"""Invented prompts in the shape of the published program."""
+
+
+@pytest.mark.parametrize("name", ["prompts.py", "src/utils.py"])
+def test_prompts_come_from_the_program_and_count_as_the_papers(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(PROGRAM)
+    (tmp_path / "annotated_items.csv").write_text(ITEMS)
+    pack = pack_from(IMPORTER, tmp_path, {})
+    texts = tomllib.loads(pack.files["culturall/prompts.toml"])
+    assert texts["prompt"].split("\n")[0] == "Be short and answer the question."
+    assert "Scenario: {{ scenario }}" in texts["prompt"]
+    assert texts["judge_rules"].split() == ["Is", "it", "right?", "Read", "all."]
+    assert texts["judge_question"].startswith("Scenario: {{ scenario }}\n")
+    assert texts["judge_question"].endswith("Model prediction: {{ prediction }}")
+    assert texts["judge_form"] == "Output only 1 or 0."
+    assert not any("prompts" in line or "judge" in line for line in pack.left_out)
+    own = study([], texts, "j", judge_style="reasoned")
+    (message,) = own.prompts["native", "a1"].conversation
+    assert "Case of a1." in message["content"]
+    made = tomllib.loads(pack.files["culturall/replaces.toml"])
+    run = OwnPack("own", {"prompts": [texts], "replaces": [made]})
+    table = {row.setting: row.is_equal for row in compared(settings("culturall"), paper(), [run])}
+    assert table["prompt"]
+    assert table["what a judge is asked"]
+    edited = OwnPack("own", {"prompts": [texts | {"prompt": "Hello."}], "replaces": [made]})
+    assert not {r.setting: r.is_equal for r in compared(settings("culturall"), paper(), [edited])}["prompt"]
+
+
+def test_program_without_prompts_is_said() -> None:
+    pack = Pack()
+    read({"items": [], "program": []}, pack)
+    assert sum("no function of the program" in line for line in pack.left_out) == 2

@@ -13,7 +13,7 @@ import pytest
 
 from deployments.evaluations import params, shipped_profiles
 from tasks.evaluations.cure.pack import PACK
-from tasks.evaluations.cure.params import CureParams
+from tasks.evaluations.cure.params import BENCHMARKS, CureParams
 from tasks.evaluations.cure.study import build_study
 from tasks.evaluations.settings import OwnPack, compared, differing, settings
 from tasks.packs.files import read_csv
@@ -142,12 +142,19 @@ def test_content_of_a_pack_counts_as_the_papers_setting() -> None:
         for row in settings("cure")
         if row.pack.startswith("prompts.")
     }
-    made = {"files": ["item"], "made": {"item": content_hash([{}])}}
-    pack = OwnPack("own", {"prompts": [texts], "item": [{}], "replaces": [made]})
+    items = [{"benchmark": name} for name in BENCHMARKS] * 1000
+    made = {"files": ["item"], "made": {"item": content_hash(items)}}
+    pack = OwnPack("own", {"prompts": [texts], "item": items, "replaces": [made]})
+    printed = {row.setting for row in settings("cure") if row.words}
     with_pack = compared(settings("cure"), paper(), [pack])
     differ = {row.setting for row in with_pack if not row.is_equal}
-    assert differ == {"models", "form of answers", "judges", "what a judge is given", "coherence"}
-    assert {row.setting for row in differing(with_pack, "exact_match")} == {"form of answers"}
+    assert differ - printed == {
+        "models", "which 1,000 items", "form of answers", "judges", "what a judge is given", "coherence"
+    }  # fmt: skip
+    assert {row.setting for row in differing(with_pack, "exact_match")} - printed == {
+        "which 1,000 items", "form of answers"
+    }  # fmt: skip
+    assert printed <= differ  # they are not the words of appendices A and B
 
 
 @pytest.mark.parametrize("row", [row for row in settings("cure") if row.pack])

@@ -6,6 +6,7 @@ ingredients here: x, which is in three dishes, and the first of z and y, which a
 
 from __future__ import annotations
 
+import csv
 import json
 import pickle
 from collections.abc import Sequence
@@ -237,6 +238,7 @@ def test_hand_calculation_gives_numbers_of_models(models: Path) -> None:
     assert listed["Italy"] == results["Italy"]
     # 8.333 * sqrt 2 / 83.333
     assert values(models, OF_MODEL, **APART, cv=["origins"]) == results | {"cv": 14.14}
+    assert values(models, OF_MODEL, **APART, cv=["population"]) == results | {"cv": 10.0}  # 8.333 / 83.333
     assert values(models, OF_MODEL, **APART, relation="country")["Italy"] == 33.33
     (italy,) = numbers(models, [OF_MODEL["Italy"]], rounding=["templates"])
     assert italy.value == pytest.approx((83.33 + 100) / 2)
@@ -363,3 +365,24 @@ def test_hand_calculation_gives_predictions_marked_by_people(tmp_path: Path) -> 
 def test_text_of_a_judge_is_never_executed(text: str) -> None:
     dish = MarkedDish(gold_ingredients=("a",), predicted_ingredient=("b",), evaluated_output=text)
     assert marks_of(dish) == {}
+
+
+def test_printed_variations_are_those_of_the_printed_means() -> None:
+    """Models: ddof 1 with ALL as one more origin; Dumb Base: ddof 0 over the 14 origins."""
+    printed_cells: dict[str, dict[tuple[str, str], float]] = {}
+    with Path("warehouse/reference/published_result.csv").open(encoding="utf-8", newline="") as file:
+        for paper, table, model, part, metric, _, value, *_ in csv.reader(file):
+            if (paper, table) == ("fmlama", "Table 1(a)"):
+                printed_cells.setdefault(model, {})[part, metric] = float(value)
+    checked = 0
+    for model, cells in printed_cells.items():
+        variation = cells.get(("", "Coefficient of Variation (CV)"))
+        means = [value for (part, metric), value in cells.items() if metric == "mAP (%)" and part]
+        if variation is None or not means:
+            continue
+        own = [value for (part, _), value in cells.items() if part == "origin=ALL" and _ == "mAP (%)"]
+        origins = [value for value in means if value not in own] if model == "Dumb Base" else means
+        ddof = 0 if model == "Dumb Base" else 1
+        assert 100 * np.std(origins, ddof=ddof) / np.mean(origins) == pytest.approx(variation, abs=0.021)
+        checked += 1
+    assert checked == 9

@@ -61,6 +61,11 @@ def fold(text: str, language: str = "") -> str:
     return plain_digits(same)
 
 
+def unmarked(text: str) -> str:
+    """Return the text without the marks that Arabic may leave out and without invisible characters."""
+    return "".join(c for c in _ARABIC_MARKS.sub("", text) if unicodedata.category(c) != "Cf")
+
+
 def plain_digits(text: str) -> str:
     """Return the text with digits of any script as 0-9, otherwise unchanged."""
     return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)

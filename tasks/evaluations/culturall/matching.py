@@ -9,21 +9,29 @@ are the question's. A denied answer is wrong, and so are alternatives.
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property, lru_cache
-from itertools import pairwise, takewhile
+from functools import cached_property
+from itertools import takewhile
 from math import isclose
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall import locales
+from tasks.evaluations.culturall.claims import claims
 from tasks.evaluations.culturall.locales import fold
-from tasks.evaluations.culturall.quantities import UNSPACED
-from tasks.evaluations.culturall.texts import as_written, is_alike, plain, spaced, takes_back
+from tasks.evaluations.culturall.quantities import UNSPACED, spans
+from tasks.evaluations.culturall.texts import (
+    as_written,
+    is_alike,
+    is_covered,
+    plain,
+    share_a_stem,
+    spaced,
+    takes_back,
+)
 from tasks.evaluations.culturall.tokens import (
     Date,
     Number,
@@ -40,18 +48,8 @@ from tasks.evaluations.culturall.tokens import (
     words_of,
 )
 
-__all__ = ["LETTERS", "chosen_letter", "gold_letter", "is_match", "options", "plain"]
+__all__ = ["is_match", "plain"]
 
-LETTERS = ("A", "B", "C", "D")
-"""The options of multiple choice."""
-
-# Letters of other alphabets that look like the options' letters, on the keyboards of four of the languages.
-_LOOKALIKES = str.maketrans("АВСΑΒԀавс", "ABCABDabc")
-_NEAR = r"\p{Latin}\p{Cyrillic}\p{Greek}\p{Arabic}\p{N}"
-_LETTER = regex.compile(rf"(?<![{_NEAR}])([A-DАВСΑΒԀ])(?![{_NEAR}])")
-_ALONE = regex.compile(r"[\W_]*([A-Da-dАВСΑΒԀавс])[\W_]*")
-_MARKED = regex.compile(r"\(\s*([A-Da-dАВСавс])\s*\)|(?<![\p{L}\p{N}])([a-dавс])\)")
-_OPTION = regex.compile(r"(?<![^\W_])([A-DАВСΑΒ])\s*[.):、]\s*")
 _IN_PARTS = regex.compile(r"[()（）\[\]【】=]+")
 _UNSPACED = regex.compile(rf"[{UNSPACED}]")
 # Endings of nouns that differ by case or number in Slavic languages, and suffixes of Kazakh.
@@ -62,6 +60,7 @@ _SUFFIX = regex.compile(
     r"(?:[ғгқк][ае]|[дт][аеы]н?|[дт]і|н[аеыі]н?|[нд][ыі]ң|[тд][ыі]ң|[мбп]ен|с?[ыі]н?|[ыі]?м)?"
 )
 _DEGREE = frozenset({"angle-degree"})
+_OF_DATES = frozenset({"duration-day", "duration-month", "duration-year"})
 _SCALES = frozenset({"temperature-celsius", "temperature-fahrenheit"})
 _BASE = {
     "length-millimeter": (0.001, "length-meter"),
@@ -75,11 +74,20 @@ _BASE = {
     "duration-week": (7.0, "duration-day"),
 }
 """Unit -> its size in the unit that its kind is compared in."""
+_WITHOUT_SPACES = frozenset({"ja", "km", "ko", "zh"})
+_AND = regex.compile(r"[和与與及跟や、，,]|と(?!し)|와|과|및|그리고|하고|និង|ឬ|或|か$")
+_HOW_MANY = regex.compile(r"(?:몇|何|几|幾|多少|ប៉ុន្មាន|\d)\s*")
+_SIGN = regex.compile(r"[\p{S}%#&]")
 _INFLECTED = frozenset({"be", "kk", "ru", "sr"})
 
 
 def is_match(
-    answer: str, accepted: Iterable[str], language: str, question: str = "", region: str = ""
+    answer: str,
+    accepted: Iterable[str],
+    language: str,
+    question: str = "",
+    region: str = "",
+    scenario: str = "",
 ) -> bool:
     """Return whether a free answer is accepted.
 
@@ -88,9 +96,11 @@ def is_match(
             day) counts for the others.
         question: may name a unit, which the answer can then omit, and words that it may repeat.
         region: ISO 3166-1; for currencies and the order of numeric dates.
+        scenario: words that a sentence may repeat before the answer.
     """
-    item = _Accepted(tuple(accepted), language, question, region or locales.likely_region(language))
-    return item.takes(answer) or item.takes_parts(answer)
+    region = region or locales.likely_region(language)
+    item = _Accepted(tuple(accepted), language, question, region, scenario)
+    return any(item.takes(claim) or item.takes_parts(claim) for claim in claims(answer, language))
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,7 @@ class _Accepted:
     language: str
     question: str
     region: str
+    scenario: str = ""
 
     def takes(self, answer: str) -> bool:
         """Return whether an answer equals one of the texts."""
@@ -171,15 +182,16 @@ class _Accepted:
         if takes_back(answer, gold, self.question if is_number else "", self.language, is_number):
             return False
         if not is_number and all(isinstance(token, Word) for token in wanted):
-            return self._is_same_text(answer, gold)
+            return self._is_same_text(answer, gold) or self._is_stated_together(answer, gold, wanted)
         if [type(token) for token in wanted] == [Date] and not any(isinstance(t, Date) for t in given):
             date = numeric_date(answer, self.language, self.region)
             given = (date,) if date else given
         if [type(token) for token in wanted] == [Time] and not any(isinstance(t, Time) for t in given):
             time = clock_time(given)
             given = (time,) if time else given
-        return self._is_same_content(given, wanted) or self._is_same_content(
-            _in_base_units(given), _in_base_units(wanted)
+        return self._is_stated_together(answer, gold, wanted) or any(
+            self._is_same_content(one, other) or self._is_stated(one, other)
+            for one, other in ((given, wanted), (_in_base_units(given), _in_base_units(wanted)))
         )
 
     def _is_same_content(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
@@ -204,6 +216,86 @@ class _Accepted:
         if missing and (has_words or not all(map(self._is_in_question, missing))):
             return False
         return all(self._is_known(token, wanted) for token in further)
+
+    def _is_stated(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
+        """Return whether a sentence has one number, date or time, the wanted one. Words before it may stand
+        in the scenario, words after it in the question: "She is 49 years old" says 49, "49 eggs" does not.
+        """
+        values = [n for n, token in enumerate(given) if isinstance(token, (Number, Date, Time))]
+        wanted_values = [token for token in wanted if isinstance(token, (Number, Date, Time))]
+        if len(values) != 1 or len(wanted_values) != 1:
+            return False
+        at = values[0]
+        needed = [token.text for token in wanted if isinstance(token, Word)]
+        before = [token.text for token in given[:at] if isinstance(token, Word)]
+        after = [token.text for token in given[at:] if isinstance(token, Word)]
+        if not all(any(is_alike(word, one) for one in (*before, *after)) for word in needed):
+            return False
+        before, after = (
+            [one for one in words if not any(is_alike(word, one) for word in needed)]
+            for words in (before, after)
+        )
+        if {*before, *after} & _alternatives(self.language) or not self._equals(given[at], wanted_values[0]):
+            return False
+        own = [token for token in wanted if isinstance(token, Unit)]
+        spoken = _OF_DATES if isinstance(wanted_values[0], Date) else frozenset[str]()
+        units = [token for token in given if isinstance(token, Unit) and not token.names <= spoken]
+        is_unit = all(
+            any(self._is_same_unit(unit.names, one.names) for one in own) or self._is_known(unit, wanted)
+            for unit in units
+        )
+        days = [token for token in given if isinstance(token, Weekday)]
+        return (
+            is_unit
+            and (bool(units) or all(map(self._is_in_question, own)))
+            and all(map(self._is_right_weekday, days))
+            and self._are_known(before, self.scenario, least=1)
+            and self._are_known(after)
+        )
+
+    def _is_stated_together(self, answer: str, gold: str, wanted: Sequence[Token]) -> bool:
+        """Return whether a sentence in a script without spaces has the one number and unit, or the words,
+        among words of question and scenario.
+        """
+        if self.language not in _WITHOUT_SPACES or any(isinstance(t, (Date, Time)) for t in wanted):
+            return False
+        said = fold(answer, self.language)
+        numbers = [token for token in wanted if isinstance(token, Number)]
+        if not numbers:
+            before, found, after = said.partition(fold(gold, self.language))
+            return bool(found) and self._is_framed(before, after)
+        found_numbers = list(spans(said, self.language, False))
+        if len(found_numbers) != 1 or len(numbers) != 1:
+            return False
+        (span,), counter = found_numbers, "".join(t.text for t in wanted if isinstance(t, Word))
+        if not any(_are_equal(a, b) for a in span.values for b in numbers[0].values):
+            return False
+        before, after = said[: span.start], said[span.end :].lstrip()
+        if not after.startswith(counter):
+            return False
+        after = after.removeprefix(counter)
+        own = [token for token in wanted if isinstance(token, Unit)]
+        forms = {**locales.units(self.language), **locales.currencies(self.language)}
+        unit = max((form for form in forms if after.startswith(form)), key=len, default="")
+        if unit and not any(self._is_same_unit(forms[unit], one.names) for one in own):
+            return False
+        return (bool(unit) or all(map(self._is_in_question, own))) and self._is_framed(
+            before, after[len(unit) :]
+        )
+
+    def _is_framed(self, before: str, after: str) -> bool:
+        """Return whether the text around an answer, in a script without spaces, is of known pieces: words
+        that claim nothing, and Chinese characters, or runs of two others, of the question. Before the answer
+        they may also be of the scenario.
+        """
+        if _AND.search(before.rstrip()[-2:]) or _AND.match(after.lstrip()) or _SIGN.search(before + after):
+            return False
+        known = fillers(self.language) | locales.own_and_english("frames", self.language)
+        asked, told = (fold(text, self.language) for text in (self.question, self.scenario))
+        return is_covered(before, known, f"{asked} {told}") and is_covered(after, known, asked)
+
+    def _is_frame(self, token: Token) -> bool:
+        return isinstance(token, Word) and token.text in locales.own_and_english("frames", self.language)
 
     def _equals(self, given: Token, wanted: Token) -> bool:
         match given, wanted:
@@ -235,12 +327,23 @@ class _Accepted:
     def _is_in_question(self, token: Token) -> bool:
         """Return whether the question has a unit or word."""
         if isinstance(token, Unit):
-            return any(isinstance(t, Unit) and t.names & token.names for t in self.question_tokens)
+            units = [t for t in self.question_tokens if isinstance(t, Unit) and t.names & token.names]
+            return bool(units) and (self.language not in _WITHOUT_SPACES or self._asks_for(token.names))
         if not isinstance(token, Word):
             return False
         if _UNSPACED.match(token.text):
             return token.text in fold(self.question, self.language).replace(" ", "")
         return any(is_alike(token.text, word) for word in self.question_words)
+
+    def _asks_for(self, names: frozenset[str]) -> bool:
+        """Return whether a unit follows a word such as "how many"; else it may be a part of another word."""
+        asked = fold(self.question, self.language)
+        forms = {**locales.units(self.language), **locales.currencies(self.language)}
+        return any(
+            forms.get(asked[found.end() :][:n], frozenset()) & names
+            for found in _HOW_MANY.finditer(asked)
+            for n in range(1, 12)
+        )
 
     def _is_known(self, token: Token, wanted: Sequence[Token]) -> bool:
         """Return whether a further token claims nothing new: a word of the question, the region's adjective,
@@ -288,7 +391,11 @@ class _Accepted:
         """Return whether the wanted words are among the given in their order, and all others are known."""
         if _UNSPACED.match("".join(wanted)):
             before, found, after = "".join(given).partition("".join(wanted))
-            return bool(found) and self._are_known([before, after])
+            return bool(found) and self._is_framed(before, after)
+        n = len(wanted)
+        for at in range(len(given) - n + 1):
+            if all(map(self._is_same_word, given[at : at + n], wanted)):
+                return self._are_known(given[:at], self.scenario) and self._are_known(given[at + n :])
         further: list[str] = []
         left = list(wanted)
         for word in given:
@@ -298,9 +405,29 @@ class _Accepted:
                 further.append(word)
         return not left and self._are_known(further)
 
-    def _are_known(self, words: Iterable[str]) -> bool:
-        pieces = (piece for word in words for piece in words_of(word, self.language))
-        return all(piece in fillers(self.language) or self._is_known(Word(piece), ()) for piece in pieces)
+    def _are_known(self, words: Iterable[str], context: str = "", least: int = 3) -> bool:
+        """Return whether words claim nothing, or stand in the question or, if they are several, in a further
+        context.
+        """
+        words = list(words)
+        pieces = [piece for word in words for piece in words_of(word, self.language)]
+        digits = {part for word in words for part in regex.findall(r"\d+", word)}
+        if digits - set(regex.findall(r"\d+", fold(self.question, self.language))):
+            return False
+        if len(pieces) < least and not _UNSPACED.match("".join(pieces)):
+            context = ""  # a word or two beside the answer are a part of it, no sentence around it
+        folded = fold(context, self.language)
+        near = (*self.question_words, *(words_of(folded, self.language) if context else ()))
+        together = folded.replace(" ", "")
+        denials = locales.own_and_english("negations", self.language) | _alternatives(self.language)
+        return denials.isdisjoint(pieces) and all(
+            piece in fillers(self.language)
+            or self._is_known(Word(piece), ())
+            or self._is_frame(Word(piece))
+            or any(is_alike(piece, word) or share_a_stem(piece, word) for word in near)
+            or bool(_UNSPACED.match(piece) and piece in together)
+            for piece in pieces
+        )
 
     def _is_same_word(self, given: str, wanted: str) -> bool:
         """Return whether two words are the same, or differ in a case ending."""
@@ -313,116 +440,6 @@ class _Accepted:
         if self.language == "kk":
             return not other and _SUFFIX.fullmatch(one) is not None
         return shared >= 3 and _ENDING.fullmatch(one) is not None and _ENDING.fullmatch(other) is not None
-
-
-def chosen_letter(
-    answer: str, question: str, language: str = "en", further: Mapping[str, Sequence[str]] | None = None
-) -> str | None:
-    """Return the option that an answer to multiple choice names, by its letter, or by its text or words that
-    no other option has. None if the answer names no option or several, or denies the one that it names.
-    further: letter -> other texts of the option, such as its translation.
-    """
-    texts = {k: [text, *(further or {}).get(k, ())] for k, text in options(question).items()}
-    text = unicodedata.normalize("NFKC", answer).strip()
-    if alone := _ALONE.fullmatch(text):
-        return _letter(alone[1])
-    flat = plain(_LETTER.sub(lambda found: _letter(found[0]), text))
-    same = [
-        k for k, forms in texts.items() if flat and any(flat in (plain(v), plain(f"{k} {v}")) for v in forms)
-    ]
-    if len(same) == 1:
-        return same[0]
-    letters = {_letter(found[0]) for found in _LETTER.finditer(text)}
-    letters |= {_letter(found[1] or found[2]) for found in _MARKED.finditer(text)}
-    if len(letters) > 1 or not flat:
-        return None
-    rest = _without_letter(text, letters)
-    named = _named(rest, texts, language)
-    own = " ".join(form for k in letters | set(named) for form in texts.get(k, ()))
-    if len(named) > 1 or takes_back(answer, own, "", language):
-        return None
-    if not letters:
-        return named[0] if named else None
-    letter = letters.pop()
-    if named:
-        return letter if named == [letter] else None
-    return letter if _stands_alone(text, rest, language) else None
-
-
-def options(question: str) -> dict[str, str]:
-    """Return letter -> text of the options in a question, written "A. text" or "A) text"; {} if one is
-    missing.
-    """
-    text = unicodedata.normalize("NFKC", question)
-    starts: dict[str, regex.Match[str]] = {}
-    for mark in _OPTION.finditer(text):
-        if (letter := _letter(mark[1])) not in starts and len(starts) < 4 and letter == LETTERS[len(starts)]:
-            starts[letter] = mark
-    if tuple(starts) != LETTERS:
-        return {}
-    ends = [later.start() for _, later in pairwise(starts.values())] + [len(text)]
-    return {
-        letter: text[mark.end() : end].strip(" \n;,/")
-        for (letter, mark), end in zip(starts.items(), ends, strict=True)
-    }
-
-
-def gold_letter(answer: str) -> str | None:
-    """Return the letter of an answer such as "(b)"; None if it is none of the options'."""
-    alone = _ALONE.fullmatch(unicodedata.normalize("NFKC", answer).strip())
-    return _letter(alone[1]) if alone else None
-
-
-def _letter(character: str) -> str:
-    return character.translate(_LOOKALIKES).upper()
-
-
-def _without_letter(text: str, letters: set[str]) -> str:
-    """Return a text without the letter of an option."""
-    return _MARKED.sub(" ", _LETTER.sub(" ", text)) if letters else text
-
-
-def _named(text: str, texts: Mapping[str, Sequence[str]], language: str) -> list[str]:
-    """Return the options that a text names: the one that it is, those that it contains, or else those that
-    have all its words.
-    """
-    drop = fillers(language)
-    given = [w for w in map(bare, spaced(text, language)) if w not in drop]
-    if not given:
-        return []
-    wanted = [(k, list(map(bare, spaced(form, language)))) for k, forms in texts.items() for form in forms]
-    exact = {k for k, words in wanted if [w for w in words if w not in drop] == given}
-    if exact:
-        return sorted(exact)
-    inside = [(k, words) for k, words in wanted if _contains(given, words)]
-    whole = {k for k, w in inside if not any(k != j and w != v and _contains(v, w) for j, v in inside)}
-    return sorted(whole or {k for k, words in wanted if _has_all(words, given)})
-
-
-def _has_all(words: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether an option has all given words; a run without spaces may be part of one of its words."""
-    return all(
-        any(is_alike(one, word) or (_UNSPACED.match(one) and one in word) for word in words) for one in given
-    )
-
-
-def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
-    """Return whether words stand in a text one after another; runs without spaces anywhere."""
-    if part and _UNSPACED.match(part[0]):
-        return "".join(part) in "".join(words)
-    n = len(part)
-    return n > 0 and any(list(words[at : at + n]) == list(part) for at in range(len(words) - n + 1))
-
-
-def _stands_alone(text: str, rest: str, language: str) -> bool:
-    """Return whether the only letter is the answer: a mark or the end follows it, or only fillers stand
-    around it. "A cup" and "В Москве" name no option.
-    """
-    if not [w for w in map(bare, spaced(rest, language)) if w not in fillers(language)]:
-        return True
-    found = next(iter([*_LETTER.finditer(text), *_MARKED.finditer(text)]))
-    after = text[found.end() : found.end() + 2].lstrip(" ")
-    return not after or not after[0].isalnum() or _UNSPACED.match(after) is not None
 
 
 def _currency_after_number(read: Sequence[Token]) -> list[Token]:
@@ -469,9 +486,8 @@ def _weekday(year: int, month: int, day: int) -> int | None:
         return None
 
 
-@lru_cache(maxsize=64)
 def _alternatives(language: str) -> frozenset[str]:
-    return frozenset(locales.own_and_english("alternatives", language))
+    return locales.own_and_english("alternatives", language)
 
 
 def _are_equal(one: float, other: float) -> bool:

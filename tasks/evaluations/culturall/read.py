@@ -16,8 +16,9 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.contract import Completions, comparable
+from tasks.evaluations.culturall.choices import chosen_letter, options
 from tasks.evaluations.culturall.items import CulturallItem
-from tasks.evaluations.culturall.matching import chosen_letter, is_match, options
+from tasks.evaluations.culturall.matching import is_match
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
 from tasks.judging.controls import EMPTY as EMPTY_TEXT
@@ -116,10 +117,11 @@ def matches(item: CulturallItem, text: str) -> bool:
         further = {letter: [text] for letter, text in english.items()}
         further.setdefault(item.native.answer, []).extend([*item.accepted[1:], *item.accepted_in_english[1:]])
         return chosen_letter(text, item.native.question, item.language, further) == item.native.answer
-    if is_match(text, item.accepted, item.language, item.native.question, item.region):
+    own, english = item.native, item.english
+    if is_match(text, item.accepted, item.language, own.question, item.region, own.scenario):
         return True
-    english_question = item.english.question if item.english else ""
-    return is_match(text, item.accepted_in_english, "en", english_question, item.region)
+    asked, told = (english.question, english.scenario) if english else ("", "")
+    return is_match(text, item.accepted_in_english, "en", asked, item.region, told)
 
 
 def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:

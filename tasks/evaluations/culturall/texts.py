@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import takewhile
 
@@ -12,6 +13,7 @@ from tasks.evaluations.culturall.locales import fold, own_and_english
 from tasks.evaluations.culturall.quantities import UNSPACED, with_digits
 
 _UNSPACED = regex.compile(rf"[{UNSPACED}]")
+_HAN = regex.compile(r"\p{Han}")
 _MINUS = regex.compile(r"(?<!\w)[-−](?=\d)")
 _ARTICLES = regex.compile(r"\b(?:a|an|the)\b")
 _PLAIN_WORD = regex.compile(
@@ -81,6 +83,27 @@ def is_alike(one: str, other: str) -> bool:
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     short, long = sorted((len(one), len(other)))
     return long - short <= 3 and shared >= max(3, short - (2 if short > 5 else 1))
+
+
+def is_covered(text: str, known: frozenset[str], context: str) -> bool:
+    """Return whether a text consists of known words and of a context's Chinese characters and runs of two
+    or more others."""
+    run = "".join(c for c in fold(text) if unicodedata.category(c)[0] in "LMN")
+    near = "".join(c for c in context if unicodedata.category(c)[0] in "LMN")
+    reached = {0}
+    for start in range(len(run)):
+        if start in reached:
+            for end in range(start + 1, min(start + 24, len(run)) + 1):
+                piece = run[start:end]
+                if piece in known or (piece in near and (len(piece) > 1 or _HAN.match(piece))):
+                    reached.add(end)
+    return len(run) in reached
+
+
+def share_a_stem(one: str, other: str) -> bool:
+    """Return whether two words have five letters in a row in common, most of the shorter one."""
+    size = SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
+    return size >= 5 and size >= 0.7 * min(len(one), len(other))
 
 
 def _flat(text: str, language: str) -> str:

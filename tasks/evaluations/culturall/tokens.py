@@ -251,7 +251,8 @@ def _inflected(word: str, language: str) -> _Raw:
     for stem, names in locales.stems(language):
         if word.startswith(stem):
             return Unit(names)
-    for name, number in locales.months(language).items() if len(word) > 3 else ():
+    months = locales.months(language).items() if len(word) > 3 else ()
+    for name, number in ((n, m) for n, m in months if language == "sr" or not n.isascii()):
         stem = name[: max(4, len(name) - 1)] if len(name) > 3 else name if language == "sr" else word + "-"
         if word.startswith(stem) and len(word) - len(name) < (5 if len(name) > 3 else 2):
             return _Month(number)
@@ -457,7 +458,7 @@ def _time_at(raw: Sequence[_Raw], at: int) -> tuple[Time | None, int]:
             time, at = time and Time(frozenset(m + minute for m in time.minutes)), at + 2
     else:
         return None, at
-    at += 1
+    at += 2 if isinstance(first, Time) and raw[at + 1 : at + 2] == [Unit(_MINUTE)] else 1
     spoken = [token for token in lead if isinstance(token, _Period)]
     last = raw[at] if at < len(raw) else None
     if isinstance(last, _Period) and (is_clock or not last.names):

@@ -83,7 +83,7 @@ WORDINGS = (
     Wording(
         "mes_rules",
         "the rules for judging predicted ingredients",
-        section="analysis/04-gpt4o-evaluation/prompt",
+        section="analysis/04-gpt4o-evaluation/prompt/prompt.txt",
     ),
     Wording("mes_question", "the quoted material that a judge receives", _DISH, ("predicted",), "the same"),
     Wording("judge_form", "the answer format of judges who reason (--judge-style reasoned)"),

@@ -54,7 +54,7 @@ def value_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> list[Metric]:
 def _counts(study: WorldwiseStudy, answers: WorldwiseScores) -> IntArray:
     """Return [C, S, R, values]: how often each answer names each value."""
     flat = answers.choices.reshape(-1, N_VALUES)
-    n_values = len(study.content.values)
+    n_values = max(len(study.content.values), int(flat.max(initial=-1)) + 1)
     return choice_counts(flat, n_values).reshape(*answers.decisions.shape, n_values)
 
 

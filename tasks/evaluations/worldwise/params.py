@@ -93,6 +93,11 @@ class WorldwiseParams(GenerationParams):
         "every use as whole words; substring: as the paper WorldWiseAI 2024 describes; program: as its "
         "program does, over the whole response; off: not counted",
     )
+    other_values: Literal["left_out", "counted"] = Field(
+        "left_out",
+        description="values that are not in the list: left out, or, as in WorldWiseAI 2024, counted by their "
+        "own words, each of the first three as often as it is named",
+    )
     unread: Literal["unscored", "zero"] = Field(
         "unscored",
         description="alignment of an answer that cannot be read: none, or 0 as in WorldWiseAI 2024",

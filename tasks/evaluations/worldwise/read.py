@@ -57,8 +57,14 @@ class WorldwiseAnswer:
     explanation: str
 
 
-def read_answer(completion: Completion | None, labels: Sequence[str], as_json: bool) -> WorldwiseAnswer | str:
-    """Return the answer, or the reason why it cannot be scored. Never raises."""
+def read_answer(
+    completion: Completion | None, labels: Sequence[str], as_json: bool, counts_others: bool = False
+) -> WorldwiseAnswer | str:
+    """Return the answer, or the reason why it cannot be scored. Never raises.
+
+    Args:
+        counts_others: keep values that are not in the list, and a repeated one as often as it is named.
+    """
     reason = no_text(completion)
     if completion is None or reason:
         return reason or NO_ANSWER
@@ -72,8 +78,11 @@ def read_answer(completion: Completion | None, labels: Sequence[str], as_json: b
     choice = _CHOICE.match(raw.decision)
     if choice is None:
         return NO_DECISION
-    named = [_label(value, labels) for value in raw.values]
-    values = tuple(dict.fromkeys(label for label in named if label))[:N_VALUES]
+    if counts_others:
+        values = tuple(filter(None, (_own_words(value) for value in raw.values)))[:N_VALUES]
+    else:
+        named = [_label(value, labels) for value in raw.values]
+        values = tuple(dict.fromkeys(label for label in named if label))[:N_VALUES]
     if not values:
         return NO_VALUE
     explanation = " ".join(raw.explanation.split())
@@ -145,6 +154,11 @@ def _from_text(text: str) -> WorldwiseAnswer | None:
     values = re.split(r"[,;，；、\n]|\d[.)]", joined.get("TOP_VALUES", ""))
     explanation = joined.get("EXPLANATION", "").strip("*\n ")
     return WorldwiseAnswer(joined.get("DECISION", ""), tuple(values), explanation)
+
+
+def _own_words(named: str) -> str:
+    """Return a value as it is named, without marks around it."""
+    return " ".join(named.strip("[]*-•\"' \n\t.").split())
 
 
 def _label(named: str, labels: Sequence[str]) -> str | None:
@@ -251,7 +265,7 @@ class WorldwiseScores(Placed):
     Attributes:
         scores: [C, S, R, k] on all dimensions, NaN where unscored.
         decisions: [C, S, R] position in ``DECISIONS``, -1 for none.
-        choices: [C, S, R, 3] positions in the list of values, -1 for none.
+        choices: [C, S, R, 3] positions in the list of values, others after it, -1 for none.
         explanations: [C, S, R] texts, "" for none.
         truncated: [C, S, R] whether the text was longer than the embedder reads.
         n_tokens: of prompts and completions together; None where nothing was asked.
@@ -296,8 +310,8 @@ def read_completions(
     study: WorldwiseStudy, completed: Mapping[Key, Completion]
 ) -> dict[Key, WorldwiseAnswer | str]:
     """Return every sample's answer, or the reason why it has none."""
-    labels = study.content.labels
-    return {s.key: read_answer(completed.get(s.key), labels, study.as_json) for s in study.samples}
+    labels, others = study.content.labels, study.params.other_values == "counted"
+    return {s.key: read_answer(completed.get(s.key), labels, study.as_json, others) for s in study.samples}
 
 
 def answer_texts(study: WorldwiseStudy, readings: Readings) -> list[str]:
@@ -386,8 +400,10 @@ def aligned(study: WorldwiseStudy, primary: FloatArray) -> FloatArray:
 def _of_answers(
     study: WorldwiseStudy, rows: IntArray, answers: list[WorldwiseAnswer]
 ) -> tuple[IntArray, IntArray]:
-    """Return decisions and values, flattened over the samples."""
-    position = {label: i for i, label in enumerate(study.content.labels)}
+    """Return decisions and values, flattened over the samples; values beyond the list come after it."""
+    named = {value for answer in answers for value in answer.values}
+    labels = [*study.content.labels, *sorted(named - set(study.content.labels))]
+    position = {label: i for i, label in enumerate(labels)}
     decisions = np.full(study.n_samples, -1, dtype=np.intp)
     choices = np.full((study.n_samples, N_VALUES), -1, dtype=np.intp)
     decisions[rows] = [DECISIONS.index(answer.decision) for answer in answers]

@@ -350,6 +350,8 @@ class WorldwiseStudy:
         knobs = self.params.hashed(KNOBS)
         if self.params.unread != "unscored":
             knobs["unread"] = self.params.unread
+        if self.params.other_values != "left_out":
+            knobs["other_values"] = self.params.other_values
         own = [dict(self.templates)] if self.templates else []
         return digest(["worldwise", SCORES_VERSION, knobs, self.content.hash, wording, *own])
 

@@ -35,7 +35,11 @@ from tasks.papers.reproduction import (
 )  # fmt: skip
 
 SOURCES = by_name(
-    SourceFiles("normad", ("*normad*.csv", "*normad*.json*", "*normad*.parquet"), "as published"),
+    SourceFiles(
+        "normad",
+        ("*normad*.csv", "*normad*.json*", "*normad*.parquet"),
+        "as published: dataset akhilayerukola/NormAd of the Hugging Face hub",
+    ),
     SourceFiles(
         "specnorm",
         ("*specnorm*.csv", "*specnorm*.json*", "*specnorm*.parquet"),
@@ -47,7 +51,12 @@ SOURCES = by_name(
         ("casa_s1_*.json", "s1_*_data/*.json", "*casa*.json"),
         "as published: pairs of adhere and violate files",
     ),
-    SourceFiles("culturebank", ("culturebank*.csv", "*culturebank*.parquet"), "as published"),
+    SourceFiles(
+        "culturebank",
+        ("culturebank*.csv", "*culturebank*.parquet"),
+        "as published: culturebank_reddit.csv and culturebank_tiktok.csv of the dataset SALT-NLP/CultureBank "
+        "of the Hugging Face hub",
+    ),
     SourceFiles(
         "results",
         ("*results*.csv", "*results*.jsonl", "*results*.json"),

@@ -116,9 +116,10 @@ class FmlamaReproduced(Options):
         "counting rule of MES: types: every one of the three types that a mark Correct names; correct: "
         "each mark Correct once",
     )
-    cv: list[Literal["with-all", "origins"]] = tried_field(
-        ["with-all", "origins"],
-        "coefficient of variation with the row ALL as one more origin, or over the origins",
+    cv: list[Literal["with-all", "population", "origins"]] = tried_field(
+        ["with-all", "population", "origins"],
+        "coefficient of variation with the row ALL as one more origin (the models), with ddof 0 over the "
+        "origins (Dumb Base), or with ddof 1 over the origins",
     )
     names: dict[str, str] = Field(
         {}, description="folder of a model's rankings = model in the paper; the authors' folders are known"

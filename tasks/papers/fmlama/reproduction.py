@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -267,6 +268,9 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
         value, chance = (coefficient_of_variation([pair[side] for pair in with_all]) for side in (0, 1))
         if value is None or chance is None:
             raise NoNumber("no origin has a mAP above 0")
+        if self.options.cv[0] == "population":
+            n = len(with_all)
+            value, chance = value * sqrt((n - 1) / n), chance * sqrt((n - 1) / n)
         return RecomputedCell(100 * value, null=100 * chance, null_name="random order", n=len(with_all))
 
     def _correlation(self, cell: PrintedCell, language: str) -> RecomputedCell:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.culturall.matching import chosen_letter, is_match, options, plain
+from tasks.evaluations.culturall.choices import chosen_letter, options
+from tasks.evaluations.culturall.matching import is_match, plain
 from tasks.evaluations.culturall.quantities import numbers
 
 QUESTION = "Which one is poured first? A. tea B. coffee C. cocoa D. water"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tasks.evaluations.culturall.choices import LETTERS, options
 from tasks.evaluations.culturall.items import CulturallItem, load_items
-from tasks.evaluations.culturall.matching import LETTERS, options
 from tasks.evaluations.culturall.read import matches
 from tasks.packs.published import read_rows
 
@@ -19,10 +20,14 @@ LOOKALIKES = {"A": "А", "B": "В", "C": "С"}
 
 
 @cache
-def shipped() -> tuple[CulturallItem, ...]:
+def rows() -> list[dict[str, str]]:
     folder = Path("warehouse/reference/culturall_item")
-    rows = [row for path in sorted(folder.glob("*.csv")) for row in read_rows(path)]
-    return load_items(rows, "culturall_item").items
+    return [row for path in sorted(folder.glob("*.csv")) for row in read_rows(path)]
+
+
+@cache
+def shipped() -> tuple[CulturallItem, ...]:
+    return load_items(rows(), "culturall_item").items
 
 
 def of(language: str, form: str) -> list[CulturallItem]:
@@ -139,3 +144,22 @@ def test_every_item_has_variants_in_english_about_as_many_as_in_its_own_language
         for of_items in ([i.variants for i in free], [i.english_variants for i in free])
     )
     assert abs(own - english) < 0.5
+
+
+AGE_OF_LAW = re.compile(
+    r"\b(?:ages?|aged|of|from|under|over|above|at|is|older than) (1[2-9]|2[01]|6[05]|70)\b"
+)
+AGE_OF_PERSON = re.compile(r"\b(?:is|aged|turned) (\d\d)\b(?! [A-Z%]|,\d)|\b(\d\d)-year-old")
+
+
+def test_nobody_has_exactly_the_age_at_which_a_law_begins() -> None:
+    """Laws say "from fifteen" and "older than fifteen", and translations mix them up."""
+    found, seen = [], 0
+    for row in rows():
+        law = set(AGE_OF_LAW.findall(f"{row['fact']} {row['explanation_en']}"))
+        people = {a or b for a, b in AGE_OF_PERSON.findall(row["scenario_en"])}
+        seen += bool(law and people)
+        if law & people:
+            found.append(row["item"])
+    assert seen
+    assert not found

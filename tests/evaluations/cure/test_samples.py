@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import fmean
@@ -20,7 +21,14 @@ from tasks.builders.specnorm.checks import faults, near_duplicates
 from tasks.builders.specnorm.drafting import SpecnormDraft, Written
 from tasks.builders.specnorm.seeds import load_seeds
 from tasks.evaluations.cure.benchmarks import LABELS, without_symbol
-from tasks.evaluations.cure.benchmarks.cues import KINDS, group_of, join_cues, parse_cues, specificity
+from tasks.evaluations.cure.benchmarks.cues import (
+    KINDS,
+    group_of,
+    is_named,
+    join_cues,
+    parse_cues,
+    specificity,
+)
 from tasks.packs.published import read_rows
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
@@ -77,11 +85,12 @@ def test_shipped_items_are_complete_distinct_and_differ_within_families(benchmar
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_yes_and_no_are_equally_frequent_and_long(benchmark: str) -> None:
-    """Neutral is rarer than either: few acts are neither right nor wrong of themselves."""
+    """Neutral, where it is a label, has at least a fifth of the items, so that its F1 is no coin's toss."""
     rows = sample(benchmark)
     counts = Counter(r["label"] for r in rows)
     assert counts["yes"] == counts["no"]
-    assert counts["neutral"] < counts["no"] / 2
+    assert counts["no"] >= counts["neutral"]
+    assert ("neutral" not in LABELS[benchmark]) or counts["neutral"] >= len(rows) / 5
     assert (counts["neutral"] > 0) == ("neutral" in LABELS[benchmark])
     decided = [r for r in rows if r["label"] != "neutral"]
     lengths = [fmean(len(r["situation"]) for r in decided if r["label"] == label) for label in ("yes", "no")]
@@ -164,6 +173,43 @@ def test_shipped_items_have_all_levels_kinds_and_two_thirds_yes() -> None:
     assert 0.6 <= labels["yes"] / len(ROWS) <= 0.7
     assert set(Counter(row["rule"] for row in ROWS)) == {"low", "medium", "high"}
     assert {cue.kind for d in DRAFTS for cue in d.cues} == set(KINDS)
+
+
+PERSONAL = ("age", "gender", "occupation", "marital_status")
+OF_ANOTHER = re.compile(r"\b(whose|where|at which|has an?|had an?|with an?|expecting|mother|father) ")
+"""Words of a persona after which somebody else is described."""
+
+
+def own(draft: SpecnormDraft) -> str:
+    """Return what a persona says of the person it introduces."""
+    _, _, apposition = draft.written.persona.partition(", ")
+    kin = OF_ANOTHER.search(apposition + " ")
+    return apposition[: kin.start()] if kin else apposition
+
+
+def test_personal_cues_describe_the_persona_and_nobody_beside_it() -> None:
+    """A baby's age or a guest's trade is no cue of the person who acts."""
+    strangers = [
+        (draft.seed, str(cue))
+        for draft in DRAFTS
+        for cue in draft.cues
+        if cue.kind in PERSONAL and not is_named(cue, own(draft))
+    ]
+    assert strangers == []
+
+
+@pytest.mark.parametrize(
+    ("persona", "cue"),
+    [
+        ("Komang, who is Balinese and has a baby of two months", "age: baby"),
+        ("Sarah, whose Amish family is expecting a baby", "age: baby"),
+        ("Awa, the bride at a Wolof wedding where a griot performs", "occupation: griot"),
+        ("Obinna, an Igbo who has asked guests to his house", "age: elderly"),
+    ],
+)
+def test_cue_of_another_person_is_found(persona: str, cue: str) -> None:
+    other = draft({**ROWS[0], "persona": persona})
+    assert not is_named(parse_cues(cue)[0], own(other))
 
 
 # Vo and Koyejo 2025, table 2 and its text, in percent: each cue, and items with one, two or three, and with

@@ -201,3 +201,18 @@ SCENARIO = Scenario("s", "hofstede", "individualism", "family", "What now?", "St
 def test_embedded_text_of_an_answer(decision: str, params: dict[str, Any], expected: str) -> None:
     answer = WorldwiseAnswer(decision, ("Loyalty", "Future Planning"), "Kin first.")
     assert composed(answer, SCENARIO, WorldwiseParams(models=["m"], **params)) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "others", "kept"),
+    [
+        ("Family Harmony, Inner Peace, Loyalty", False, ("Family Harmony", "Loyalty")),
+        ("Family Harmony, Inner Peace, Loyalty", True, ("Family Harmony", "Inner Peace", "Loyalty")),
+        ("1. [Inner Peace]\n2. **Inner Peace**\n3. Loyalty", True, ("Inner Peace", "Inner Peace", "Loyalty")),
+        ("a, b, c, d", True, ("a", "b", "c")),
+    ],
+)
+def test_values_that_are_not_in_the_list_may_count(values: str, others: bool, kept: tuple[str, ...]) -> None:
+    text = f"DECISION: A\nTOP_VALUES: {values}\nEXPLANATION: Kin come first."
+    answer = read_answer(Completion(text, "stop", 1, 1), LABELS, False, others)
+    assert answer == WorldwiseAnswer("A", kept, "Kin come first.")

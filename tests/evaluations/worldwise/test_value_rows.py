@@ -132,3 +132,27 @@ def test_missing_baseline_culture_or_value_is_counted_as_unscored(make_study: Ma
     repeated["JP", "i1", 0] = completion("Because at (0, 0, 0)", "A", ["Group Loyalty"] * 3)
     row = one(value_rows(study, scored(study, repeated)), "value_share", "JP:group_loyalty")
     assert (row.value, row.n_scored, row.n_unscored) == (pytest.approx(1 / 10), 10, 2)
+
+
+SAID = {
+    "baseline": ("Family Harmony", "Inner Peace", "Future Planning"),
+    "MX": ("Family Harmony", "Inner Peace", "Achievement & Success"),
+}
+"""Two values of the list, and one of the model's own words."""
+
+
+def test_hand_calculation_counts_values_that_are_not_in_the_list(make_study: MakeStudy) -> None:
+    """Counted, as in WorldWiseAI's program: one of three values differs. Left out: one of two."""
+    shifts = {}
+    for other, n in (("left_out", 8), ("counted", 12)):
+        study = make_study(other_values=other)
+        made = {
+            s.key: completion("Because at (0, 0, 0)", values=SAID.get(s.key[0], SAID["baseline"]))
+            for s in study.samples
+        }
+        rows = value_rows(study, scored(study, made))
+        check(rows)
+        shifts[other] = one(rows, "value_shift", "MX").value
+        assert one(rows, "value_share", "MX:family_harmony").n_scored == n
+    assert shifts == {"left_out": pytest.approx(1 / 2), "counted": pytest.approx(1 / 3)}
+    assert len({make_study(other_values=other).config_hash() for other in shifts}) == 2
