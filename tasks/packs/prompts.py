@@ -46,9 +46,7 @@ def fields_of(template: str) -> set[str]:
 
 
 _BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
-_FORMATTED = re.compile(
-    r"\{\{\s*(?:[\"'](?![{}])|[\w-]+[\s(]+(?!(?:if|or|and|not|is|in)\b)\w)"
-)
+_FORMATTED = re.compile(r"\{\{\s*(?:[\"'](?![{}])|[\w-]+[\s(]+(?!(?:if|or|and|not|is|in)\b)\w)")
 """Two braces around words or quoted keys: a brace of the text in Python's ``str.format``."""
 
 

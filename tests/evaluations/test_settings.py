@@ -20,7 +20,7 @@ PROFILES = [
 FACTS = {
     "culturall": {"reasoning", "web search", "what a judge is given"},
     "cure": {"form of answers", "what a judge is given", "coherence"},
-    "explication": set(),
+    "explication": {"penalties"},
     "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
 }
 """Settings that differ whatever a run chooses."""

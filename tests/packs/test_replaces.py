@@ -137,10 +137,14 @@ RULES, QUESTION = Wording("quality", "rules"), Wording("quality_question", "data
 @pytest.mark.parametrize("field", ["{talk}", "{{ talk }}"])
 def test_a_rubric_in_one_piece_is_split_into_rules_and_question(field: str) -> None:
     row = prompt_file([RULES, QUESTION]).row
-    whole = row(quality=f"Grade it: 1 to 5.\n\n{{{{\"score\": X}}}}\n\nThe talk to grade:\n\n{field}\n").model_dump()
+    whole = row(
+        quality=f'Grade it: 1 to 5.\n\n{{{{"score": X}}}}\n\nThe talk to grade:\n\n{field}\n'
+    ).model_dump()
     assert filled(whole["quality"], {}) == 'Grade it: 1 to 5.\n\n{"score": X}'
     assert filled(whole["quality_question"], {"talk": "Hello"}) == "The talk to grade:\n\nHello"
-    with pytest.raises(ValidationError, match="unknown field talk.*put the part with it into quality_question"):
+    with pytest.raises(
+        ValidationError, match="unknown field talk.*put the part with it into quality_question"
+    ):
         row(quality=f"Grade {field}", quality_question="{{ talk }}")
 
 

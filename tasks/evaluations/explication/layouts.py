@@ -18,7 +18,9 @@ _LATEST = 2
 """Statements before the first label that may name the recommendation."""
 
 _UNDERLINE = re.compile(r"\n[ \t]*(?:={3,}|-{3,})[ \t]*\Z")
-_QUOTED = re.compile(r"\*\*\*?([^*\n]{2,80})\*\*|__([^_\n]{2,80})__|[\"“«]([^\"”»\n]{2,80})[\"”»]|\*([^*\n]{2,80})\*")
+_QUOTED = re.compile(
+    r"\*\*\*?([^*\n]{2,80})\*\*|__([^_\n]{2,80})__|[\"“«]([^\"”»\n]{2,80})[\"”»]|\*([^*\n]{2,80})\*"
+)
 _RECOMMENDS = re.compile(
     r"\b(?:(?:i|we)(?:'d|’d| would| will|'ll|’ll| can| could| am going to)?(?: like to)?(?: highly| really)? "
     r"(?:recommend|suggest|propose)(?:ing)?|(?:i am|i'm|i’m) (?:recommending|suggesting)|let me (?:recommend|suggest|propose)"
@@ -50,7 +52,9 @@ _OF_CHATS = frozenset(
 """Words that name no dish."""
 _STATEMENT = re.compile(r"[^.!?\n]+[.!?]*")
 _CLAUSE_END = re.compile(r"[.?!:;\n]|\s[–—-]\s|, (?:which|because|as|since|it)\b")
-_NO_NAME = re.compile(r"^(?:we|you|it|i|one|something|that|first|talking|telling)\b|^(?:it|one)$", re.IGNORECASE)
+_NO_NAME = re.compile(
+    r"^(?:we|you|it|i|one|something|that|first|talking|telling)\b|^(?:it|one)$", re.IGNORECASE
+)
 
 
 def in_objects(

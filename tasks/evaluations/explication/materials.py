@@ -1,7 +1,7 @@
 """Reads personas and tasks from files; users may add their own.
 
 A persona is a JSON object, a row of the table explication_persona. The fields down to ``summary`` are those
-of the paper's persona format (box 2). Programs read the other fields: ``facts``, with phrases that show a
+of the paper's persona format (box 2), which is also read as it stands (``box2``). Programs read the other fields: ``facts``, with phrases that show a
 fact as told, denied or used; ``checks``, conditions on a recommendation; and ``dishes``, names that the
 simulator must not reveal. A *phrase* there is lower-case words, such as ``no nuts`` or ``vegetarian*``; see
 ``texts``.
@@ -21,8 +21,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.data.folders import checked_link, home_of
-from tasks.evaluations.explication import layouts, texts
+from tasks.evaluations.explication import box2, layouts, texts
 from tasks.loop.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
+from tasks.loop.objects import objects, plain_value
 from tasks.parsing import complaints, parse_json, parse_toml, text_of
 
 FOLDER = Path(__file__).parent
@@ -57,7 +58,7 @@ class _Part(BaseModel):
 
 
 class Demographics(_Part):
-    age: int = Field(ge=5, le=110)
+    age: int | None = Field(ge=5, le=110)
     gender: Text
     location: Text
     occupation: Text
@@ -77,9 +78,9 @@ class Preferences(_Part):
 class Constraints(_Part):
     time_available: Text
     dietary_restrictions: Texts = ()
-    budget: Literal["low", "medium", "high"]
+    budget: Literal["low", "medium", "high"] | None
     availability_of_items: Text
-    cooking_skills: Literal["novice", "intermediate", "expert"]
+    cooking_skills: Literal["novice", "intermediate", "expert"] | None
 
 
 class CulturalInfluences(_Part):
@@ -170,13 +171,22 @@ class Persona(_Part):
     situations: Mapping[str, Text] = Field(
         {}, description="task -> the person's situation in it: the host and the visit, the celebration"
     )
-    facts: tuple[Fact, ...] = Field(min_length=6)
+    facts: tuple[Fact, ...] = Field(
+        (), description="what programs find in conversations; none: no such count"
+    )
     checks: Checks = Checks()
     dishes: tuple[Phrase, ...] = Field(
-        min_length=1,
+        (),
         description="names of dishes that the person eats, with other spellings; the simulated user must "
         "not name them",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, fields: Any) -> Any:
+        """Return the fields, completed if they are those of the paper's format."""
+        is_box_2 = isinstance(fields, Mapping) and box2.is_of_the_paper(fields)
+        return box2.completed(fields) if is_box_2 else fields
 
     @field_validator("facts")
     @classmethod
@@ -264,11 +274,25 @@ def read_personas(path: Path) -> list[Persona]:
     rows: list[Mapping[str, Any]] = []
     for file in files:
         try:
-            content = parse_json(text_of(file.read_bytes()))
+            content = _json_or_dictionary(text_of(file.read_bytes()))
         except (OSError, ValueError) as error:
             raise PersonaError(f"{file}: not valid JSON in UTF-8: {error}") from error
         rows += content if isinstance(content, list) else [content]
     return personas_of(rows, str(path))
+
+
+def _json_or_dictionary(text: str) -> Any:
+    """Return the content of a JSON file, or the object of a Python dictionary, which the paper's interviewer
+    writes. Raises ValueError for another text.
+    """
+    try:
+        return parse_json(text)
+    except ValueError:
+        found = objects(text)
+        around = (text[: found[0].start], text[found[0].end :]) if len(found) == 1 else ("broken", "")
+        if not all(re.fullmatch(r"\s*(?:```\w*)?\s*(?:\w+\s*=)?\s*", part) for part in around):
+            raise
+        return plain_value(found[0].pairs)
 
 
 def identifier_of(code: str) -> str:
@@ -371,7 +395,9 @@ class ExplicationTask(_Part):
         own = (self.title_section, *labels[self.title_section])
         usual = [f"{name}{word}" for name in own for word in (" name", " title")]
         usual += [f"{word} {name}" for name in own for word in _BEFORE_TITLES]
-        more = [name for name in (*usual, self.thing.casefold(), *_TITLES) if layouts.compact(name) not in taken]
+        more = [
+            name for name in (*usual, self.thing.casefold(), *_TITLES) if layouts.compact(name) not in taken
+        ]
         return labels | {self.title_section: (*own[1:], *dict.fromkeys(more))}
 
     @cached_property

@@ -44,9 +44,7 @@ LEAVE: str = BEGIN["leave"]
 _BEFORE = r"(?:[^\w\n]|_){0,12}(?:(?:(?:step|part|section)[ \t]*\d{1,2}[ \t]*[:.)–—-]|(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)])(?:[^\w\n]|_){0,8})?(?:<\w{1,6}>)?"
 """Marks, an emoji or a number before a label."""
 _INSIDE = r"(?<=[\s.;,!])(?:\#{1,6}|\*{2,3}\#?)[ \t]*"
-_ARTICLES = (
-    r"(?:(?:the|your|our|main|key|all|basic|list of|cooking|detailed|simple|easy|step[- ]by[- ]step)[ \t]+){0,2}"
-)
+_ARTICLES = r"(?:(?:the|your|our|main|key|all|basic|list of|cooking|detailed|simple|easy|step[- ]by[- ]step)[ \t]+){0,2}"
 """Words before a label."""
 _ASIDE = r"(?:[*_`\"]*[ \t]*[(\[][^)\]\n]{0,60}[)\]])"
 _REST = r"(?:[ \t]+[^\W\d_][^\n:.?!#*]{0,38})"
@@ -58,8 +56,21 @@ _DASH = rf"{_CLOSE}[ \t]*(?:[-–—=;]|[-=]>|→|\|)(?=[ \t]|(?-i:[A-Z]))"
 _LINE = rf"{_CLOSE}[ \t]*$"
 
 _NOTHING = {
-    "", "tbd", "tba", "n a", "none", "unknown", "to be decided", "to be determined", "to be announced",
-    "to be added", "to follow", "coming soon", "pending", "name", "insert",
+    "",
+    "tbd",
+    "tba",
+    "n a",
+    "none",
+    "unknown",
+    "to be decided",
+    "to be determined",
+    "to be announced",
+    "to be added",
+    "to follow",
+    "coming soon",
+    "pending",
+    "name",
+    "insert",
 }
 _FORM_WORDS = frozenset(
     "name title insert enter fill describe description write list text placeholder example word approximate "
@@ -72,7 +83,8 @@ _SMALL = frozenset(
 )
 """Words of descriptions of a form, with those of its sections: content of nothing else repeats the form."""
 _WRAPPED = re.compile(
-    r"\{(?P<a>[^{}]*|\{[^{}]*\})\}\.?|\[(?P<b>[^\[\]]*)\]\.?|<(?P<c>[^<>/]*)>\.?|\((?P<d>[^()]*)\)\.?", re.DOTALL
+    r"\{(?P<a>[^{}]*|\{[^{}]*\})\}\.?|\[(?P<b>[^\[\]]*)\]\.?|<(?P<c>[^<>/]*)>\.?|\((?P<d>[^()]*)\)\.?",
+    re.DOTALL,
 )
 _ECHO = 0.5
 """Content that shares this part of its words with the form's description of its section repeats the form."""
@@ -225,7 +237,9 @@ def labelled_parts(labels: Mapping[str, Sequence[str]], pattern: re.Pattern[str]
     ends = [*(match.start() for match in matches[1:]), len(text)][: len(matches)]
     parts = []
     for match, end in zip(matches, ends, strict=True):
-        written = next(filter(None, (match[name] for name in ("first", "inside", "tag", "bracket", "sentence"))))
+        written = next(
+            filter(None, (match[name] for name in ("first", "inside", "tag", "bracket", "sentence")))
+        )
         content = _bare(text[match.end() : end]) or (match["rest"] or "").strip()
         parts.append(Part(names[_key(written, names)], match.start(), content))
     return parts
