@@ -51,7 +51,7 @@ _FORMATTED = re.compile(r"\{\{\s*(?:[\"'](?![{}])|[\w-]+[\s(]+(?!(?:if|or|and|no
 
 
 def from_format(text: str, names: Collection[str]) -> str | None:
-    """Return the Jinja2 template of a text in the form of Python's ``str.format``, in which papers print their
+    """Return the Jinja2 template of a text in the form of Python's ``str.format``, in which papers print
     prompts: "{persona}" is a field, and "{{" is a brace; None for a text that is not in this form.
 
     names: the fields that are known; other names between single braces stay as they are.

@@ -143,7 +143,7 @@ def test_a_rubric_in_one_piece_is_split_into_rules_and_question(field: str) -> N
     assert filled(whole["quality"], {}) == 'Grade it: 1 to 5.\n\n{"score": X}'
     assert filled(whole["quality_question"], {"talk": "Hello"}) == "The talk to grade:\n\nHello"
     with pytest.raises(
-        ValidationError, match="unknown field talk.*put the part with it into quality_question"
+        ValidationError, match=r"unknown field talk.*put the part with it into quality_question"
     ):
         row(quality=f"Grade {field}", quality_question="{{ talk }}")
 

@@ -16,7 +16,15 @@ from typing import Any
 
 from babel import Locale
 
+from tasks.loop.objects import objects, plain_value
+from tasks.parsing import parse_json
+
 NOT_SAID = "not said"
+_SHORT = {
+    "uk": "GB", "england": "GB", "scotland": "GB", "wales": "GB", "usa": "US", "u s a": "US", "america": "US",
+    "turkey": "TR", "uae": "AE", "czech republic": "CZ", "ivory coast": "CI", "burma": "MM",
+}  # fmt: skip
+"""Other names of countries than those of babel."""
 
 _LISTS: Mapping[str, tuple[str, ...]] = {
     "": ("typical_breakfast", "preparation_style", "emotional_associations", "notable_quotes"),
@@ -112,10 +120,7 @@ def _country(text: str) -> str | None:
     if text.strip() in names:
         return text.strip()
     words = f" {_plain(text)} "
-    known = {_plain(name): code for code, name in names.items()} | {
-        "uk": "GB", "england": "GB", "scotland": "GB", "wales": "GB", "usa": "US", "u s a": "US", "america": "US",
-        "turkey": "TR", "uae": "AE", "czech republic": "CZ", "ivory coast": "CI", "burma": "MM",
-    }  # fmt: skip
+    known = {_plain(name): code for code, name in names.items()} | _SHORT
     found = [(words.rfind(f" {name} "), len(name), code) for name, code in known.items()]
     place, _, code = max(found)
     return code if place >= 0 else None
@@ -126,3 +131,17 @@ def _plain(text: str) -> str:
         c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c)
     )
     return " ".join(re.findall(r"[a-z]+", letters))
+
+
+def json_or_dictionary(text: str) -> Any:
+    """Return the content of a JSON file, or the object of a Python dictionary, which the paper's interviewer
+    writes. Raises ValueError for another text.
+    """
+    try:
+        return parse_json(text)
+    except ValueError:
+        found = objects(text)
+        around = (text[: found[0].start], text[found[0].end :]) if len(found) == 1 else ("broken", "")
+        if not all(re.fullmatch(r"\s*(?:```\w*)?\s*(?:\w+\s*=)?\s*", part) for part in around):
+            raise
+        return plain_value(found[0].pairs)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from tasks.evaluations.explication.texts import WORDS
 from tasks.loop.objects import members, objects
 
 _LONGEST = 12
@@ -21,15 +22,17 @@ _UNDERLINE = re.compile(r"\n[ \t]*(?:={3,}|-{3,})[ \t]*\Z")
 _QUOTED = re.compile(
     r"\*\*\*?([^*\n]{2,80})\*\*|__([^_\n]{2,80})__|[\"“«]([^\"”»\n]{2,80})[\"”»]|\*([^*\n]{2,80})\*"
 )
+_ACTIONS = "recommend|suggest|propose"
 _RECOMMENDS = re.compile(
-    r"\b(?:(?:i|we)(?:'d|’d| would| will|'ll|’ll| can| could| am going to)?(?: like to)?(?: highly| really)? "
-    r"(?:recommend|suggest|propose)(?:ing)?|(?:i am|i'm|i’m) (?:recommending|suggesting)|let me (?:recommend|suggest|propose)"
-    r"|(?:my|the|a|one|great|good|perfect|ideal) (?:recommendation|suggestion|choice|pick|option|match|idea|fit)"
-    r"(?: for (?:you|today))?(?: is| would be)?|(?:how|what) about"
-    r"|(?:why not|you (?:could|should|might)|please|then) (?:try|make|cook|prepare)|here (?:is|are)|here's|here’s"
-    r"|(?:go|going) (?:with|for)|let's (?:try|make|cook|prepare|go with)|let’s (?:try|make|cook|prepare|go with)"
-    r"|you(?:'ll|’ll| will| might| may| would)(?: really)? (?:enjoy|love|like)"
-    r"|(?:just|exactly) the (?:thing|dish|recipe)|(?:recipe|dish) (?:for you )?is|(?:recipe|dish) (?:for|called|named)"
+    r"\b(?:(?:i|we)(?:['’](?:d|ll)| would| will| can| could| am going to)?(?: like to)?(?: highly| really)? "
+    rf"(?:{_ACTIONS})(?:ing)?|i(?: a|['’])m (?:recommending|suggesting)|let me (?:{_ACTIONS})"
+    r"|(?:my|the|a|one|great|good|perfect|ideal) "
+    r"(?:recommendation|suggestion|choice|pick|option|match|idea|fit)(?: for (?:you|today))?(?: is| would be)?"
+    r"|(?:how|what) about|(?:why not|you (?:could|should|might)|please|then)"
+    r" (?:try|make|cook|prepare)"
+    r"|here(?: is| are|['’]s)|(?:go|going) (?:with|for)|let['’]s (?:try|make|cook|prepare|go with)"
+    r"|you(?:['’]ll| will| might| may| would)(?: really)? (?:enjoy|love|like)"
+    r"|(?:just|exactly) the (?:thing|dish|recipe)|(?:recipe|dish) (?:(?:for you )?is|for|called|named)"
     r"|perfect (?:dish|recipe|breakfast|match)(?: for you)?(?: is| would be)?)\b",
     re.IGNORECASE,
 )
@@ -38,18 +41,6 @@ _FILLER = re.compile(
     r"|this|is|recipe|dish|breakfast|for|of|personali[sz]ed|delicious|simple|quick and easy)\b\s*[:,]?\s*)*",
     re.IGNORECASE,
 )
-_OF_CHATS = frozenset(
-    "i i'm i'll i've you you'll you've your me my we us our it its it's this that these those here here's there is "
-    "are was be been being have has had do does did can could will would should may might must let let's a an the of "
-    "to for in on at with by from as and or but so then now based what which who how all any some more very much just "
-    "really thanks thank great good perfect wonderful lovely nice excellent awesome sure ok okay yes no alright right "
-    "got understood know knowing think thinking hope enjoy sharing share shared telling tell told information info "
-    "details answers answer preferences preference recipe recipes breakfast dish dishes meal recommendation ready "
-    "recommend suggestion suggest follow following below personalised personalized simple easy quick delicious "
-    "healthy tasty suit suits like love want need needs morning mornings day today made make making give given "
-    "provide created create put together considering about everything helpful happy glad please".split()
-)
-"""Words that name no dish."""
 _STATEMENT = re.compile(r"[^.!?\n]+[.!?]*")
 _CLAUSE_END = re.compile(r"[.?!:;\n]|\s[–—-]\s|, (?:which|because|as|since|it)\b")
 _NO_NAME = re.compile(
@@ -123,7 +114,7 @@ def named_before(text: str, begin: int) -> tuple[int, str] | None:
         quoted = _QUOTED.search(said[0])
         name = next(filter(None, quoted.groups())) if quoted else said[0].strip(" \t#*_.,:!\n")
         words = [word.strip(".,:;!()\"'“”*_").casefold() for word in name.split()]
-        is_name = any(word not in _OF_CHATS and not word.isdecimal() for word in words if word)
+        is_name = any(word not in WORDS["chat"] and not word.isdecimal() for word in words if word)
         if is_name and len(words) <= _LONGEST and not said[0].rstrip(" *_").endswith(("?", "？")):
             return said.start(), name
     return None

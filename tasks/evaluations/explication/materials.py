@@ -1,10 +1,10 @@
 """Reads personas and tasks from files; users may add their own.
 
 A persona is a JSON object, a row of the table explication_persona. The fields down to ``summary`` are those
-of the paper's persona format (box 2), which is also read as it stands (``box2``). Programs read the other fields: ``facts``, with phrases that show a
-fact as told, denied or used; ``checks``, conditions on a recommendation; and ``dishes``, names that the
-simulator must not reveal. A *phrase* there is lower-case words, such as ``no nuts`` or ``vegetarian*``; see
-``texts``.
+of the paper's persona format (box 2), which is also read as it stands (``box2``). Programs read the other
+fields: ``facts``, with phrases that show a fact as told, denied or used; ``checks``, conditions on a
+recommendation; and ``dishes``, names that the simulator must not reveal. A *phrase* there is lower-case words,
+such as ``no nuts`` or ``vegetarian*``; see ``texts``.
 
 A task is a TOML file that sets the thing to recommend, the required form, and when a conversation is over;
 ``tasks/breakfast.toml`` shows all fields. A user adds one by naming its path.
@@ -23,7 +23,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tasks.data.folders import checked_link, home_of
 from tasks.evaluations.explication import box2, layouts, texts
 from tasks.loop.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
-from tasks.loop.objects import objects, plain_value
 from tasks.parsing import complaints, parse_json, parse_toml, text_of
 
 FOLDER = Path(__file__).parent
@@ -172,7 +171,7 @@ class Persona(_Part):
         {}, description="task -> the person's situation in it: the host and the visit, the celebration"
     )
     facts: tuple[Fact, ...] = Field(
-        (), description="what programs find in conversations; none: no such count"
+        (), description="things to find in conversations; none: nothing is counted"
     )
     checks: Checks = Checks()
     dishes: tuple[Phrase, ...] = Field(
@@ -274,25 +273,11 @@ def read_personas(path: Path) -> list[Persona]:
     rows: list[Mapping[str, Any]] = []
     for file in files:
         try:
-            content = _json_or_dictionary(text_of(file.read_bytes()))
+            content = box2.json_or_dictionary(text_of(file.read_bytes()))
         except (OSError, ValueError) as error:
             raise PersonaError(f"{file}: not valid JSON in UTF-8: {error}") from error
         rows += content if isinstance(content, list) else [content]
     return personas_of(rows, str(path))
-
-
-def _json_or_dictionary(text: str) -> Any:
-    """Return the content of a JSON file, or the object of a Python dictionary, which the paper's interviewer
-    writes. Raises ValueError for another text.
-    """
-    try:
-        return parse_json(text)
-    except ValueError:
-        found = objects(text)
-        around = (text[: found[0].start], text[found[0].end :]) if len(found) == 1 else ("broken", "")
-        if not all(re.fullmatch(r"\s*(?:```\w*)?\s*(?:\w+\s*=)?\s*", part) for part in around):
-            raise
-        return plain_value(found[0].pairs)
 
 
 def identifier_of(code: str) -> str:

@@ -5,8 +5,8 @@ punctuation do not matter. A denied phrase ("I am not vegetarian") does not coun
 begins with the denial. "I say bye to the children" and "I take care of my two kids" are not farewells.
 ``begin.toml`` lists polite phrases; a sentence of such phrases alone is a courtesy.
 
-A label begins a line, after any marks (``#Dish name:``, ``### Dish name``,
-``1. **Dish name** –``, ``"Dish name":``), is marked within a line (``… #Ingredients: …``), or begins a sentence. It ends with a
+A label begins a line, after any marks (``#Dish name:``, ``### Dish name``, ``1. **Dish name** –``,
+``"Dish name":``), is marked within a line (``… #Ingredients: …``), or begins a sentence. It ends with a
 colon, with a dash, or with its line. Text that repeats the form instead of filling it, such as "(what the
 dish is called)" or "[Dish name]", does not count as content; "{Poha}" does.
 """
@@ -41,10 +41,14 @@ BEGIN: Mapping[str, Any] = tomllib.loads((_FOLDER / "prompts" / "begin.toml").re
 LEAVE: str = BEGIN["leave"]
 """The mark that the simulator is asked to end with."""
 
-_BEFORE = r"(?:[^\w\n]|_){0,12}(?:(?:(?:step|part|section)[ \t]*\d{1,2}[ \t]*[:.)–—-]|(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)])(?:[^\w\n]|_){0,8})?(?:<\w{1,6}>)?"
+_NUMBERED = r"(?:(?:step|part|section)[ \t]*\d{1,2}[ \t]*[:.)–—-]|(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)])"
+_BEFORE = rf"(?:[^\w\n]|_){{0,12}}(?:{_NUMBERED}(?:[^\w\n]|_){{0,8}})?(?:<\w{{1,6}}>)?"
 """Marks, an emoji or a number before a label."""
 _INSIDE = r"(?<=[\s.;,!])(?:\#{1,6}|\*{2,3}\#?)[ \t]*"
-_ARTICLES = r"(?:(?:the|your|our|main|key|all|basic|list of|cooking|detailed|simple|easy|step[- ]by[- ]step)[ \t]+){0,2}"
+_ARTICLES = (
+    r"(?:(?:the|your|our|main|key|all|basic|list of|cooking|detailed|simple|easy|step[- ]by[- ]step)"
+    r"[ \t]+){0,2}"
+)
 """Words before a label."""
 _ASIDE = r"(?:[*_`\"]*[ \t]*[(\[][^)\]\n]{0,60}[)\]])"
 _REST = r"(?:[ \t]+[^\W\d_][^\n:.?!#*]{0,38})"
@@ -72,16 +76,11 @@ _NOTHING = {
     "name",
     "insert",
 }
-_FORM_WORDS = frozenset(
-    "name title insert enter fill describe description write list text placeholder example word approximate "
-    "approximately rough roughly approx amount quantity quantities measurement simple practical short brief clear "
-    "detailed step preparation dish recipe item section content number exact specific".split()
-)
-_SMALL = frozenset(
-    "the a an of in with and or for to your you our my its it is are this that here about around ca up at most e g "
-    "i each per by what how as on if".split()
-)
-"""Words of descriptions of a form, with those of its sections: content of nothing else repeats the form."""
+WORDS = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads((_FOLDER / "words.toml").read_text(encoding="utf-8")).items()
+}
+"""Words that are no content: of forms, without meaning, of chats."""
 _WRAPPED = re.compile(
     r"\{(?P<a>[^{}]*|\{[^{}]*\})\}\.?|\[(?P<b>[^\[\]]*)\]\.?|<(?P<c>[^<>/]*)>\.?|\((?P<d>[^()]*)\)\.?",
     re.DOTALL,
@@ -256,8 +255,12 @@ def is_filled(content: str, label: str, holds: str, others: Sequence[str] = ()) 
     inner = first.strip("*_ \t.\"'`")
     if words in _NOTHING or re.fullmatch(r"_{2,}|x{2,}", inner.casefold()):
         return False
-    form = _FORM_WORDS | set(plain(" ".join((label, holds, *others))).split())
-    own = [word for word in plain(unwrapped(content)).split() if word not in _SMALL and not word.isdecimal()]
+    form = WORDS["form"] | set(plain(" ".join((label, holds, *others))).split())
+    own = [
+        word
+        for word in plain(unwrapped(content)).split()
+        if word not in WORDS["small"] and not word.isdecimal()
+    ]
     n_form = sum(word in form or word.removesuffix("s") in form for word in own)
     if n_form == len(own) or (_wrapped(inner) and n_form > len(own) / 2):
         return False

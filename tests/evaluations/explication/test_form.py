@@ -21,9 +21,10 @@ from tasks.loop.dialogue import Turn, Voice, own_words
 TEXTS = tomllib.loads(Path(__file__).with_name("recommendations.toml").read_text(encoding="utf-8"))["text"]
 VOICES = (Voice(RECOMMENDER), Voice(USER, role="simulator"))
 FORMS = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
-"""Batch -> texts, labelled before they were tried. Missed and wrongly read at first contact: 27 of 65 and 0 of 42;
-then, each after the reader was mended: 10 of 42 and 1 of 32, 8 of 30 and 1 of 22, 7 of 25 and 0 of 12, 1 of 22 and
-1 of 12.
+"""Batch -> texts, labelled before they were tried.
+
+Missed and wrongly read at first contact: 27 of 65 and 0 of 42; then, each after the reader was mended: 10 of
+42 and 1 of 32, 8 of 30 and 1 of 22, 7 of 25 and 0 of 12, 1 of 22 and 1 of 12.
 """
 
 
