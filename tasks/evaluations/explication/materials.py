@@ -3,8 +3,8 @@
 A persona is a JSON object, a row of the table explication_persona. The fields down to ``summary`` are those
 of the paper's persona format (box 2), which is also read as it stands (``box2``). Programs read the other
 fields: ``facts``, with phrases that show a fact as told, denied or used; ``checks``, conditions on a
-recommendation; and ``dishes``, names that the simulator must not reveal. A *phrase* there is lower-case words,
-such as ``no nuts`` or ``vegetarian*``; see ``texts``.
+recommendation; and ``dishes``, names that the simulator must not reveal. A *phrase* there is lower-case
+words, such as ``no nuts`` or ``vegetarian*``; see ``texts``.
 
 A task is a TOML file that sets the thing to recommend, the required form, and when a conversation is over;
 ``tasks/breakfast.toml`` shows all fields. A user adds one by naming its path.

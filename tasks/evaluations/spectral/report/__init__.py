@@ -13,6 +13,7 @@ from tasks.evaluations.spectral.report.data import (
     SHUFFLED,
     SpectralData,
     own_items,
+    panel,
     shuffled_copies,
     verdicts,
 )
@@ -32,6 +33,11 @@ _PANELS = {
     "f1_HH": "HH\nmany, shared core",
     "f1_LL": "LL\nfew, in blocks",
 }
+CHOICE_NAMES = {
+    "sum": "sum over an item’s tokens", "per_token": "mean over its tokens", "per_byte": "mean over its bytes",
+    "pmi": "corrected by the item’s mean over countries", "half_list": "half of each item list",
+}  # fmt: skip
+"""Choice of the panel -> its words; of "without MODEL" they are its own."""
 _F1 = Legend(("model",), "what guessing scores on average", end=1.0)
 
 
@@ -49,6 +55,8 @@ def _context(data: SpectralData) -> dict[str, Any]:
         "verdicts": by_model,
         "distinguished": [model for model, verdict in by_model.items() if not verdict.reasons],
         "random_order": data.doubts.filter(metric="rank_spearman").to_dicts(),
+        "panel": panel(data),
+        "choice_names": CHOICE_NAMES,
         "shuffled": shuffled_copies(data.leaderboard),
         "best": scored[0] if scored else None,
         "item_range": " to ".join(f"{n:,}" for n in n_items[:: max(len(n_items) - 1, 1)]) or "–",
