@@ -92,7 +92,7 @@ class Estimate:
     speeds: Speeds
     candidates: Mapping[str, Engine] = field(default_factory=dict)
     engines: Mapping[str, Engine] = field(default_factory=dict)
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
     @classmethod
     def of_session(cls, session: RunSession) -> Estimate:

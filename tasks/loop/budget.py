@@ -174,8 +174,8 @@ def at_most(
 
 
 def within(most: Generation, context: int | None) -> Generation:
-    """Return a bound that a context of so many tokens allows: the dearest split of the context, with as long a
-    completion as its own limit allows; None: unknown, so that the bound stays.
+    """Return a bound that a context of so many tokens allows: its dearest split, with as long a completion as
+    the completion's own limit allows; None: unknown, so that the bound stays.
     """
     if context is None or most.prompt_tokens + most.completion_tokens <= context:
         return most

@@ -101,8 +101,8 @@ class Work:
 
     @property
     def at_most(self) -> list[Generation]:
-        """The most that each unit can use of a budget (``Request.at_most``), with thinking, within the model's
-        context.
+        """The most that each unit can use of a budget (``Request.at_most``), with thinking, within the
+        model's context.
         """
         thinking, context = thinking_of(self.wanted.engine), context_of(self.wanted.engine.spec)
         own = [most for piece in self.pieces for most in piece.wanted.request.at_most(piece.units)]

@@ -1,4 +1,6 @@
-"""What completions are expected to use, beside the most that they can: from stored ones, else by default. Pure.
+"""Expected use of tokens by completions, beside the most that they can use. Pure.
+
+It comes from stored completions, else from defaults.
 
 A default prompt is three quarters of its bound, because the bound counts three bytes for a token and most
 texts have four. A default completion is ``USUAL_COMPLETION`` tokens, and ``USUAL_THINKING`` more of a model
@@ -35,7 +37,7 @@ class Used(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What stored completions of an evaluation used.
+    """Mean use of an evaluation's stored completions.
 
     Attributes:
         of_engine: (engine's name, whether it is the candidate) -> its mean. of_role: whether it is the
@@ -46,7 +48,7 @@ class Usage(NamedTuple):
     of_role: Mapping[bool, Used] = {}
 
     def of(self, engine: Engine | None, role: str) -> Used | None:
-        """Return the mean of an engine's completions in a role, else of all engines'; None if none is stored."""
+        """Return the mean of an engine's completions in a role, else of all engines'; None: none stored."""
         own = self.of_engine.get((engine.name, role == "candidate")) if engine else None
         return own or self.of_role.get(role == "candidate")
 

@@ -198,8 +198,8 @@ def half_sample_interval(
     replicates: values on `half_samples` of n clusters. Only their spread is used, because half a sample has
     another expectation. is_fisher: the number is a correlation, and the interval is extended to that of
     atanh(0.98 r), since either alone is too short for some samples.
-    other_error: standard error of what varies apart from the clusters. None for fewer than `at_least` clusters,
-    or if fewer than half of the replicates have a value.
+    other_error: standard error of what varies apart from the clusters. None for fewer than `at_least`
+    clusters, or if fewer than half of the replicates have a value.
     """
     values = [math.nan if value is None else value for value in replicates]
     finite = [value for value in values if math.isfinite(value)]

@@ -63,9 +63,10 @@ def test_plan_line_has_engine_work_time_and_cost(capsys: pytest.CaptureFixture[s
     text = printed(capsys, "title\n3 countries", Estimate(todo, {("item_logprob", LOCAL.hash): 0.25}))
     assert text.startswith("title 3 countries")
     assert "local packed_trie float32 3 of 6 log-probabilities about 12 s – none" in text
-    # At most 26 tokens in at $1, and 100 and 8,192 of thinking out at $10 per million, rounded up; expected are
-    # 20 in, and 200 and 1,000 of thinking out.
-    priced = "priced on m judge openai 1 of 4 completions unknown about 1,200 tokens, $0.02 ≤ 8,318 tokens, ≤ $0.09"
+    # At most 26 tokens in at $1, and 100 and 8,192 of thinking out at $10 per million, rounded up; expected
+    # are 20 in, and 200 and 1,000 of thinking out.
+    priced = "priced on m judge openai 1 of 4 completions unknown about 1,200 tokens, $0.02 "
+    priced += "≤ 8,318 tokens, ≤ $0.09"
     assert priced in text
 
 
@@ -105,10 +106,10 @@ def test_bounds_of_a_model_whose_context_is_known_stay_within_it(capsys: pytest.
 
 def test_what_is_expected_comes_from_stored_completions_of_the_evaluation(warehouse: Warehouse) -> None:
     rows = [
-        {"run_id": run, "evaluation": evaluation, "model": model, "engine": engine, "prompt": 100 * n, "completion": n}
-        for run, evaluation, model, engine, n in (
-            ("r1", "e", "cand", "cand", 10), ("r1", "e", "cand", "judge", 2), ("r2", "e", "other", "other", 30),
-            ("r3", "f", "cand", "cand", 1),
+        dict(zip(("run_id", "evaluation", "model", "engine", "completion"), row, strict=True))
+        for row in (
+            ("r1", "e", "cand", "cand", 10), ("r1", "e", "cand", "judge", 2),
+            ("r2", "e", "other", "other", 30), ("r3", "f", "cand", "cand", 1),
         )
     ]  # fmt: skip
     for row in rows:
@@ -140,13 +141,14 @@ def store(warehouse: Warehouse, row: dict[str, Any], n: int) -> None:
         [
             {
                 "item": f"i{k}", "conversation": "[]", "text": "x", "finish_reason": "stop",
-                "prompt_tokens": row["prompt"], "completion_tokens": row["completion"], "seed": 0,
+                "prompt_tokens": 100 * row["completion"], "completion_tokens": row["completion"], "seed": 0,
                 "option_logprobs": None, "request_hash": f"{row['run_id']}{row['engine']}",
                 "run_id": row["run_id"], "model": row["engine"],
             }
             for k in range(n)
         ],
-        schema_overrides={"prompt_tokens": pl.Int32, "completion_tokens": pl.Int32, "option_logprobs": pl.String},
+        schema_overrides=dict.fromkeys(("prompt_tokens", "completion_tokens"), pl.Int32)
+        | {"option_logprobs": pl.String},
     )  # fmt: skip
     store_part("response", f"part{row['run_id']}{row['engine']}", frame)
 

@@ -34,7 +34,8 @@ _PANELS = {
     "f1_LL": "LL\nfew, in blocks",
 }
 CHOICE_NAMES = {
-    "sum": "sum over an item’s tokens", "per_token": "mean over its tokens", "per_byte": "mean over its bytes",
+    "sum": "sum over an item’s tokens",
+    "per_token": "mean over its tokens", "per_byte": "mean over its bytes",
     "pmi": "corrected by the item’s mean over countries", "half_list": "half of each item list",
 }  # fmt: skip
 """Choice of the panel -> its words; of "without MODEL" they are its own."""
