@@ -21,7 +21,7 @@ from tasks.evaluations.spectral.report.figures import rank_scatter, spectrum_hea
 from tasks.evaluations.spectral.report.maps import MOST_MODELS, country_maps
 from tasks.report import Report, in_order_of
 from tasks.report.bars import Legend, bar_of, bar_panels
-from tasks.report.cohort import cohort_sentence
+from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 from tasks.report.text import short
@@ -68,14 +68,9 @@ def _context(data: SpectralData) -> dict[str, Any]:
         "questions": _questions(data),
         "ranked_by": _ranked_by(data.domains["human_n"]),
         "ranked_by_all": data.domains["human_n"].null_count() == 0,
-        "cohort": _cohort(data.cohort),
+        "cohort": cohort_of_page(data.cohort),
         "infinite": bool(data.by_question["spectral_gap_ratio"].is_infinite().any()),
     }
-
-
-def _cohort(members: pl.DataFrame) -> str | None:
-    """Return the size and the members of the cohort; None if none is frozen."""
-    return cohort_sentence(members["cohort"][0], members["model"].to_list()) if members.height else None
 
 
 def _picture(data: SpectralData, model: str) -> Chart | None:
