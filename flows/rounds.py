@@ -244,7 +244,7 @@ class Rounds:
         run, meter = (session.ids[model], model), session.meter(wanted.model)
 
         def answer() -> None:
-            for share in steps.shares(work):
+            for share in steps.shares(work, meter):
                 answered = steps.complete(share, run, meter, label, total)
                 self._unsaved.acquire()
                 store = partial(self._store, line, share, answered)

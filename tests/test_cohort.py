@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from deployments.evaluations import doors
 from deployments.show.configurations import cohort_line
 from flows.runs import cohort_members
-from tasks.report.cohort import ALONE, cohort_sentence
+from tasks.report.cohort import ALONE, cohort_of_page, cohort_sentence
 from tests.report.stored import row, store_run
 from warehouse import Warehouse, freeze_cohort
 
@@ -48,3 +52,23 @@ def test_the_board_reads_the_frozen_cohort(tmp_path: Path, monkeypatch: pytest.M
     assert line is not None
     assert line.startswith("cohort first: 1 model (a). High and Low")
     assert line.endswith(ALONE)
+    assert cohort_of_page(frozen(warehouse), doors()["spectral"].cohort) == line
+
+
+def frozen(warehouse: Warehouse) -> pl.DataFrame:
+    return warehouse.query("FROM report_cohort")
+
+
+@pytest.mark.parametrize("evaluation", sorted(name for name, door in doors().items() if door.cohort))
+def test_every_page_whose_numbers_compare_models_reads_the_cohort(evaluation: str) -> None:
+    """The frame of the page is the view of frozen cohorts, and its template has the sentence."""
+    report = module(evaluation).REPORT
+    names = {f.name for f in fields(report.data)}
+    assert "cohort" in names
+    template = Path(module(evaluation).__file__).parent / "templates" / "page.html"
+    assert "isolated(cohort)" in template.read_text(encoding="utf-8")
+    assert cohort_of_page(pl.DataFrame()) is None
+
+
+def module(evaluation: str) -> Any:
+    return import_module(f"tasks.evaluations.{evaluation}.report")

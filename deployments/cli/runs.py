@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -10,6 +13,8 @@ import typer
 from deployments.cli.common import As, Wide, check_evaluation, errors
 from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, say, show
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import find_spec
 from warehouse import Warehouse
 
 app = typer.Typer(
@@ -60,6 +65,13 @@ LEFT JOIN (
 WHERE q.run_id = $run GROUP BY q.topic ORDER BY q.topic
 """
 
+_SPENT = """
+SELECT t.model, t.model = r.model AS is_candidate, count(*) AS answers,
+    sum(t.prompt_tokens)::BIGINT AS prompt_tokens, sum(t.completion_tokens)::BIGINT AS completion_tokens
+FROM response AS t JOIN run AS r USING (run_id)
+WHERE t.run_id = $run GROUP BY ALL ORDER BY is_candidate DESC, t.model
+"""
+
 
 @app.callback()
 def runs(
@@ -101,7 +113,7 @@ def runs(
 def show_run(
     run: Annotated[str, typer.Argument(help="id of the run, or its beginning")], form: As = Format.table
 ) -> None:
-    """Show a run: configuration, engine, and the requests, answers and tokens used by topic."""
+    """Show a run: configuration, engine, requests, answers and tokens used by topic, and dollars spent."""
     from warehouse.removal import find_run
 
     with errors():
@@ -109,8 +121,10 @@ def show_run(
         with warehouse.read() as connection:
             values = {"run": find_run(connection, run)[0]}
         row, used = _with_status(warehouse, warehouse.query(_SHOWN, values)), warehouse.query(_USED, values)
+        spent = _spent(warehouse, values["run"], row.row(0, named=True))
         if form is not Format.table:
-            show(row.hstack(pl.DataFrame({"used": [used.to_struct().to_list()]})), form)
+            both = {"used": [used.to_struct().to_list()], "spent": [spent.to_struct().to_list()]}
+            show(row.hstack(pl.DataFrame(both)), form)
             return
         show(row.transpose(include_header=True, header_name="", column_names=["run"]), form)
         show(
@@ -119,6 +133,37 @@ def show_run(
             "Used",
             "registered_here: answers added by this run; the others were stored before",
         )
+        if spent.height:
+            about = "by answers that this run added; –: free, or its price is not known"
+            show(spent, form, f"Spent: ${spent['usd'].sum():,.4f}", about)
+
+
+def _spent(warehouse: Warehouse, run: str, row: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the tokens and dollars of the answers that a run added, by model.
+
+    The candidate has the prices of the run; judges and simulators, whose specs a run does not hold, have
+    those of today.
+    """
+    used, params = warehouse.query(_SPENT, {"run": run}), json.loads(row["params"])
+    named = [*(params.get("judges") or ()), params.get("simulator"), params.get("judge")]
+    specs: dict[str, Mapping[str, Any]] = {}
+    for name in filter(None, named):
+        with suppress(EngineError):
+            spec = find_spec(name, warehouse.home / "engines")
+            specs[spec.name] = spec.model_dump()
+    dollars = [
+        _dollars(json.loads(row["engine"]) if each["is_candidate"] else specs.get(each["model"], {}), each)
+        for each in used.to_dicts()
+    ]
+    return used.drop("is_candidate").with_columns(pl.Series("usd", dollars, pl.Float64))
+
+
+def _dollars(spec: Mapping[str, Any], used: Mapping[str, int]) -> float | None:
+    prices = [spec.get(f"usd_per_million_{kind}_tokens") for kind in ("input", "output")]
+    if None in prices:
+        return None
+    sent, written = (float(price or 0) for price in prices)
+    return (sent * used["prompt_tokens"] + written * used["completion_tokens"]) / 1e6
 
 
 @app.command("rm")

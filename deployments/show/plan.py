@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,10 +13,12 @@ import polars as pl
 
 from deployments.cli.bars import duration
 from deployments.show.display import print_table, say, working
+from tasks.engines.contexts import context_of
 from tasks.engines.protocols import Generation
 from tasks.engines.specs import EngineSpec, cost, has_weights
 from tasks.loop.plan import Plan, PlanLine, thinking_of
 from tasks.loop.requests import Engine
+from tasks.loop.usage import FEWEST, Usage, Used, expected, expected_later
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -42,6 +46,16 @@ GROUP BY GROUPING SETS ((kind, request_hash), (kind, engine_hash))
 none, of the same run. It takes the median, because some gaps are pauses. The request comes first because a
 judge's parts belong to the candidate's run."""
 
+USED = """
+SELECT t.model AS engine, t.model = r.model AS is_candidate, avg(t.prompt_tokens) AS prompt,
+    avg(t.completion_tokens) AS completion, count(*) AS n
+FROM response AS t JOIN run AS r USING (run_id)
+WHERE r.evaluation = $evaluation AND t.prompt_tokens > 0
+GROUP BY ALL
+"""
+"""Query for the mean tokens of an evaluation's stored completions, by engine and role. A completion without
+the server's count is left out."""
+
 UNITS = {
     "item_logprob": "log-probabilities",
     "option_score": "log-probabilities",
@@ -51,10 +65,11 @@ UNITS = {
 }
 """Part kind -> unit that is counted."""
 
-COLUMNS = ("who", "engine", "left", "time", "cost")
+COLUMNS = ("who", "engine", "left", "time", "expected", "cost")
 FRAME = {
     "who": pl.String, "role": pl.String, "engine": pl.String, "left": pl.Int64, "n": pl.Int64,
     "unit": pl.String, "seconds": pl.Float64, "tokens": pl.Int64, "usd": pl.Float64,
+    "expected_tokens": pl.Int64, "expected_usd": pl.Float64,
 }  # fmt: skip
 """Columns of a plan's frame and their types."""
 
@@ -67,7 +82,7 @@ Speeds = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A plan with the speeds measured so far.
+    """A plan with the speeds measured so far, and what stored completions used.
 
     Attributes:
         candidates: models that later rounds prompt or judge. engines: the study's engines, by name.
@@ -77,20 +92,27 @@ class Estimate:
     speeds: Speeds
     candidates: Mapping[str, Engine] = field(default_factory=dict)
     engines: Mapping[str, Engine] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
 
     @classmethod
     def of_session(cls, session: RunSession) -> Estimate:
         """Return the estimate of a session's work."""
         alive = {name: session.candidates[name] for name in session.remaining()}
-        return cls.of(session.plan, alive, session.engines)
+        return cls.of(session.plan, alive, session.engines, session.evaluation.name)
 
     @classmethod
     def of(
-        cls, plan: Plan, candidates: Mapping[str, Engine] = {}, engines: Mapping[str, Engine] = {}
+        cls,
+        plan: Plan,
+        candidates: Mapping[str, Engine] = {},
+        engines: Mapping[str, Engine] = {},
+        evaluation: str = "",
     ) -> Estimate:
-        """Return the estimate at speeds measured here before."""
-        rows = Warehouse.open().query(SPEED).rows()
-        return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
+        """Return the estimate at speeds measured here before. evaluation: whose stored completions count."""
+        warehouse = Warehouse.open()
+        rows = warehouse.query(SPEED).rows()
+        speeds = {(kind, name): float(rate) for kind, name, rate in rows}
+        return cls(plan, speeds, candidates, engines, _usage(warehouse, evaluation))
 
     def served(self) -> list[EngineSpec]:
         """Return the specs of the servers that the work left may reach."""
@@ -99,16 +121,30 @@ class Estimate:
             engines += [*self.candidates.values(), *self.engines.values()]
         return [engine.spec for engine in engines if engine.spec and engine.spec.is_served]
 
-    def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost]]:
-        """Yield the work that later rounds may add: name, role, engine, number of completions, and cost."""
+    def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost, Cost]]:
+        """Yield the work that later rounds may add: name, role, engine, number of completions, cost at most,
+        and expected cost.
+        """
         for each in self.plan.later if self.plan.left else ():
             by_name: Mapping[str, Engine | None] = self.candidates
-            n = each.n
+            times = 1
             if each.role != "candidate":
                 by_name = {each.engine: self.engines.get(each.engine)}
-                n *= 1 if each.is_shared else max(1, len(self.candidates))
+                times = 1 if each.is_shared else max(1, len(self.candidates))
             for name, engine in by_name.items():
-                yield name, each.role, engine, n, _later_cost(engine, n * (each.tokens + thinking_of(engine)))
+                context = context_of(engine.spec if engine else None)
+                one = min(each.tokens + thinking_of(engine), context or sys.maxsize)
+                most = _later_cost(engine, times * each.n * one)
+                n, used = expected_later(each, one, engine, self.usage)
+                usual = Generation(
+                    "", "", math.ceil(times * n * used.prompt), math.ceil(times * n * used.completion), 0
+                )
+                yield name, each.role, engine, times * each.n, most, _paid(engine, [usual])
+
+    def expected(self, line: PlanLine) -> Cost:
+        """Return the expected cost of a line's work left."""
+        most = [g for work in line.work for g in work.at_most]
+        return _paid(line.engine, expected(most, line.engine, line.role, self.usage))
 
     def rate(self, line: PlanLine) -> float | None:
         """Return the rate per second of the same request, else of the same engine; None if not measured."""
@@ -121,18 +157,21 @@ class Estimate:
         """Return the plan as a frame: a row per model and engine of this round, then of later ones.
 
         Columns: ``who``, ``role`` and ``engine`` (its kind); ``left`` of ``n`` ``unit``; ``seconds`` (NULL:
-        never measured here), ``tokens`` and ``usd`` at most (NULL: free, or without a price). In a row
-        of later rounds, ``left`` is the most that they ask for, and ``n`` is NULL.
+        never measured here), ``tokens`` and ``usd`` at most (NULL: free, or without a price), and
+        ``expected_tokens`` and ``expected_usd``. In a row of later rounds, ``left`` is the most that they ask
+        for, and ``n`` is NULL.
         """
         rows: list[tuple[object, ...]] = []
         for line in self.plan.lines:
             rate, price = self.rate(line), _cost(line) or (None, None)
+            usual = self.expected(line) or (None, None)
             unit, seconds = UNITS.get(line.kind, line.kind), line.left / rate if rate else None
             who = _who(line), line.role, line.engine.kind
-            rows.append((*who, line.left, line.n_units, unit, seconds, *price))
-        for name, role, engine, n, most in self.later():
+            rows.append((*who, line.left, line.n_units, unit, seconds, *price, *usual))
+        for name, role, engine, n, most, later in self.later():
             kind = engine.kind if engine else None
-            rows.append((name, role, kind, n, None, "completions", None, *(most or (None, None))))
+            both = *(most or (None, None)), *(later or (None, None))
+            rows.append((name, role, kind, n, None, "completions", None, *both))
         return pl.DataFrame(rows, schema=FRAME, orient="row")
 
 
@@ -143,9 +182,11 @@ def show(title: str, estimate: Estimate) -> None:
     for line in plan.lines:
         left = f"{line.left:,} of {line.n_units:,} {UNITS.get(line.kind, line.kind)}"
         time = _time(line.left, estimate.rate(line))
-        rows.append((_who(line), _engine(line.role, line.engine), left, time, _price(_cost(line))))
-    for name, role, engine, n, most in estimate.later():
-        rows.append((name, _engine(role, engine), f"later ≤ {n:,} completions", "", _price(most)))
+        prices = _usual(estimate.expected(line)), _price(_cost(line))
+        rows.append((_who(line), _engine(line.role, line.engine), left, time, *prices))
+    for name, role, engine, n, most, later in estimate.later():
+        about = f"later ≤ {n:,} completions"
+        rows.append((name, _engine(role, engine), about, "", _usual(later), _price(most)))
     print_table(COLUMNS, rows, title, stderr=True)
     if served := sorted({f"{spec.key_pair} ({spec.name})" for spec in estimate.served()}):
         say(f"keys sent, if they are set: {', '.join(served)}", style="")
@@ -159,6 +200,7 @@ def show_sum(estimates: Sequence[Estimate]) -> None:
     left: Counter[str] = Counter()
     seconds, unknown = 0.0, False
     costs: list[Cost] = []
+    usual: list[Cost] = []
     for estimate in estimates:
         plan = estimate.plan
         for line in plan.lines:
@@ -167,16 +209,23 @@ def show_sum(estimates: Sequence[Estimate]) -> None:
             seconds += line.left / rate if rate else 0
             unknown |= bool(line.left and not rate)
             costs.append(_cost(line))
-        for *_, n, most in estimate.later():
+            usual.append(estimate.expected(line))
+        for *_, n, most, later in estimate.later():
             left["later completions at most"] += n
             unknown = True
             costs.append(most)
+            usual.append(later)
+    expect = [cost for cost in usual if cost is not None]
     paid = [cost for cost in costs if cost is not None]
     priced = [usd for tokens, usd in paid if tokens and usd is not None]
     time = [f"about {duration(seconds)}"] * bool(seconds) + ["work never timed here"] * unknown
     sums = [
         ", ".join(f"{n:,} {unit}" for unit, n in left.items() if n) or "nothing",
         " and ".join(time),
+        "expected "
+        + _usual((sum(t for t, _ in expect), sum(usd or 0 for _, usd in expect) if priced else None))
+        if paid
+        else "",
         _price((sum(tokens for tokens, _ in paid), sum(priced) if priced else None)) if paid else "",
         "and requests without a known price" if priced and any(t and usd is None for t, usd in paid) else "",
     ]
@@ -221,11 +270,28 @@ def _time(left: int, rate: float | None) -> str:
 
 def _cost(line: PlanLine) -> Cost:
     """Return the highest cost of the work left."""
-    spec = line.engine.spec
-    if spec is None or _is_free(spec):
+    return _paid(line.engine, [g for work in line.work for g in work.at_most])
+
+
+def _paid(engine: Engine | None, used: Sequence[Generation]) -> Cost:
+    """Return the cost of completions."""
+    spec = engine.spec if engine else None
+    if engine is not None and (spec is None or _is_free(spec)):
         return None
-    most = [g for work in line.work for g in work.at_most]
-    return sum(g.prompt_tokens + g.completion_tokens for g in most), cost(spec, most)
+    tokens = sum(g.prompt_tokens + g.completion_tokens for g in used)
+    return tokens, cost(spec, used) if spec else None
+
+
+def _usage(warehouse: Warehouse, evaluation: str) -> Usage:
+    """Return what an evaluation's stored completions used, by engine and role."""
+    rows = warehouse.query(USED, {"evaluation": evaluation}).filter(pl.col("n") >= FEWEST)
+    of_engine = {(e, is_own): Used(p, c) for e, is_own, p, c, _ in rows.iter_rows()}
+    of_role = {}
+    for is_own in rows["is_candidate"].unique():
+        own = rows.filter(pl.col("is_candidate") == is_own)
+        means = ((own[name] * own["n"]).sum() / own["n"].sum() for name in ("prompt", "completion"))
+        of_role[is_own] = Used(*means)
+    return Usage(of_engine, of_role)
 
 
 def _later_cost(engine: Engine | None, tokens: int) -> Cost:
@@ -244,9 +310,28 @@ def _is_free(spec: EngineSpec) -> bool:
 
 
 def _price(most: Cost) -> str:
+    """Return a bound in words, dollars rounded up."""
     if most is None:
         return "none"
     tokens, usd = most
     if not tokens:
         return "–"
-    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")
+    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${_cents_up(usd):,.2f}")
+
+
+def _usual(cost: Cost) -> str:
+    """Return an expected cost in words."""
+    if cost is None or not cost[0]:
+        return "–"
+    tokens, usd = cost
+    return f"about {_two_digits(tokens):,} tokens" + ("" if usd is None else f", ${_cents_up(usd):,.2f}")
+
+
+def _cents_up(usd: float) -> float:
+    """Return dollars rounded up to cents; a bound that is shown is never below the bound."""
+    return math.ceil(round(usd * 100, 6)) / 100
+
+
+def _two_digits(n: int) -> int:
+    """Return a number rounded to two digits."""
+    return int(float(f"{n:.2g}"))

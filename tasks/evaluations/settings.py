@@ -33,8 +33,7 @@ SELECTING = ("limit", "dish_set", "file", "files")
 """Options that choose items or replace them, in every evaluation that has them."""
 SHIPPED = "shipped"
 ENGINES = (MODEL, "simulator", "judge", "judges")
-"""Fields that name engines. Profiles have none; names are compared by their letters and digits,
-without a provider."""
+"""Fields that name engines. Profiles have none; see ``_is_model``."""
 
 
 class Setting(BaseModel):
@@ -55,6 +54,7 @@ class Setting(BaseModel):
         columns: the paper's models that it concerns; none: all. not_kinds: kinds of our engines (see
             ``EngineSpec``) that it does not concern.
         profile: the profile whose table lists it; "": every profile.
+        also: a model of the paper -> other names of it, such as its repositories.
         is_rubric: for a text, whether it is a judge's rubric, which must state the form of an answer itself.
         words: for a text that the paper prints, the digest of its words (``digest_of_words``); "": unknown.
         parts: for a text, the names of all texts that hold these words; none: the text alone.
@@ -82,6 +82,7 @@ class Setting(BaseModel):
     is_rubric: bool = False
     words: str = ""
     parts: tuple[str, ...] = ()
+    also: Mapping[str, tuple[str, ...]] = {}
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Setting:
@@ -164,7 +165,8 @@ def _knob(row: Setting, params: Params | SimpleNamespace) -> ComparedSetting:
     own = getattr(params, row.field)
     if row.field in ENGINES:
         names, wanted = ([each] if isinstance(each, str) else list(each or ()) for each in (own, row.value))
-        is_equal = bool(names) and set(map(_model, names)) <= set(map(_model, wanted))
+        known = [each for name in wanted for each in (name, *row.also.get(name, ()))]
+        is_equal = bool(names) and all(any(_is_model(name, each) for each in known) for name in names)
         ours, paper = _shown(names, row.empty), ", ".join(wanted)
         return ComparedSetting(
             row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics
@@ -288,7 +290,19 @@ def _shown(value: Any, empty: str) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
+def _is_model(name: str, paper: str) -> bool:
+    """Return whether a name stands for the paper's model: by letters and digits, without provider, owner or
+    server; "Instruct" is "it", and a date counts only if the paper prints one.
+    """
+    own, wanted = _model(name), _model(paper)
+    return own == wanted or _model(_DATE.sub("", name)) == wanted
+
+
+_DATE = re.compile(r"[-@:](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+
 def _model(name: str) -> str:
-    """Return letters and digits of a model's name, without its provider, owner or server."""
-    own = re.split(r"[/#]", name)[-1]
-    return "".join(char for char in own.casefold() if char.isalnum())
+    """Return a model's name in the form that is compared."""
+    own = re.split(r"[/#]", name)[-1].casefold().removeprefix("meta-")
+    own = re.sub(r"-instruct\b", "-it", own)
+    return "".join(char for char in own if char.isalnum())

@@ -54,6 +54,9 @@ class Judgeable(Protocol):
     def prompt(self) -> Prompt: ...
 
 
+USUAL_TEXT, USUAL_VERDICT = 200, 100
+"""Expected tokens of a judged text and of a verdict, if nothing is stored."""
+
 C = TypeVar("C", bound=Judgeable)
 
 Opinions = Mapping[str, Mapping[Any, Opinion]]
@@ -179,7 +182,8 @@ class Judges(Generic[C]):
             return []
         most = at_most(longest.prompt.conversation, longest.prompt.schema, longest.sampling)
         each = most.prompt_tokens + tokens + most.completion_tokens
-        return [Later("judge", judge, n, each, is_shared) for judge in self.judges]
+        usual = (n, most.prompt_tokens + min(tokens, USUAL_TEXT), USUAL_VERDICT)
+        return [Later("judge", judge, n, each, is_shared, usual) for judge in self.judges]
 
 
 def score_name(rubric: str, judge: Engine, *detail: str) -> str:

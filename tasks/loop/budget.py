@@ -1,10 +1,14 @@
 """The limit on generation, in tokens and US dollars, and a meter that stops before it is exceeded.
 
-Only new completions count: stored ones are free. Before each batch the meter estimates the batch's maximum:
-``max_tokens`` for every completion, and an estimate of every prompt. If this and the use so far exceed the
-limit, the batch is not sent. Concurrent batches count with their maximum until they are answered. So the
-limit is kept, unless prompts have more tokens than estimated: then the run stops after the batch that exceeds
-it. A completion without a token count from its server counts with its maximum.
+Only new completions count: stored ones are free. Before each batch the meter estimates its maximum:
+``max_tokens`` for every completion, and an estimate of every prompt. Of a batch whose maximum does not fit
+beside the use so far, as many prompts are sent as fit, and the rest once their use is known; what fits not
+even alone is not sent. Reserving less than the maximum of what is under way could not keep the limit, but so
+no more than one prompt's maximum stays unused: if completions use a twentieth of what they may, a run spends
+99 % of its limit where whole batches would stop at a third. Batches under way in other threads count with
+their maximum, and are waited for. So the limit is kept, unless prompts have more tokens than estimated: then
+the run stops after the batch that exceeds it. A completion without a token count from its server counts with
+its maximum.
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from threading import Lock
+from dataclasses import dataclass, replace
+from threading import Condition, get_ident
 from typing import Any
 
 from tasks.engines.protocols import EngineError, Generation, Message, Sampling
@@ -50,7 +54,45 @@ class Meter:
         self.tokens = 0
         self.usd = 0.0
         self._pending: list[tuple[int, float]] = []
-        self._lock = Lock()
+        self._admitted: dict[int, tuple[int, float]] = {}
+        """Thread -> its admission that no batch has taken up; it is pending too."""
+        self._lock = Condition()
+
+    def admit(self, spec: EngineSpec | None, most: Sequence[Generation]) -> int:
+        """Return how many of the first completions this thread's next batch may have, and reserve them; waits
+        for batches of other threads if none fits. All, without a reservation, if none fits without them.
+        """
+        if spec is None or not most:
+            return len(most)
+        with self._lock:
+            while not (n := self._fitting(spec, most)) and self._pending:
+                self._lock.wait()
+            if n:
+                self._admitted[get_ident()] = own = _tokens(most[:n]), self._usd(spec, most[:n])
+                self._pending.append(own)
+        return n or len(most)
+
+    def release(self) -> None:
+        """Give up this thread's admission, if no batch has taken it up."""
+        with self._lock:
+            if (own := self._admitted.pop(get_ident(), None)) is not None:
+                self._pending.remove(own)
+                self._lock.notify_all()
+
+    def _fitting(self, spec: EngineSpec, most: Sequence[Generation]) -> int:
+        """Return how many of the first completions fit beside what is used and under way."""
+        limits = self.budget.max_tokens, self.budget.max_usd
+        if limits == (None, None):
+            return len(most)
+        tokens = self.tokens + sum(tokens for tokens, _ in self._pending)
+        usd = self.usd + sum(usd for _, usd in self._pending)
+        for n, each in enumerate(most):
+            tokens, usd = tokens + _tokens([each]), usd + self._usd(spec, [each])
+            if any(
+                limit is not None and used > limit for limit, used in zip(limits, (tokens, usd), strict=True)
+            ):
+                return n
+        return len(most)
 
     @contextmanager
     def batch(self, spec: EngineSpec | None, most: Sequence[Generation]) -> Iterator[Count]:
@@ -68,9 +110,14 @@ class Meter:
             yield lambda most, answered: None
             return
         answers: list[Generation] = []
+        at_most = _tokens(most), self._usd(spec, most)
         with self._lock:
-            self._check(spec, most)
-            self._pending.append(at_most := (_tokens(most), self._usd(spec, most)))
+            own = self._admitted.pop(get_ident(), None)
+            if own is not None and own != at_most:
+                self._pending.remove(own)
+            if own != at_most:
+                self._check(spec, most)
+                self._pending.append(at_most)
         try:
             yield lambda most, answered: answers.extend(
                 m if g.prompt_tokens == 0 else g for m, g in zip(most, answered, strict=True)
@@ -80,6 +127,7 @@ class Meter:
                 self._pending.remove(at_most)
                 self.tokens += _tokens(answers)
                 self.usd += self._usd(spec, answers)
+                self._lock.notify_all()
 
     def _check(self, spec: EngineSpec, most: Sequence[Generation]) -> None:
         """Raise as ``batch`` does."""
@@ -123,6 +171,16 @@ def at_most(
     estimate = math.ceil(sum(len(t.encode()) for t in texts) / BYTES_PER_TOKEN)
     prompt = estimate + TEMPLATE_TOKENS * len(texts)
     return Generation("", "length", prompt, sampling.max_tokens, sampling.seed)
+
+
+def within(most: Generation, context: int | None) -> Generation:
+    """Return a bound that a context of so many tokens allows: its dearest split, with as long a completion as
+    the completion's own limit allows; None: unknown, so that the bound stays.
+    """
+    if context is None or most.prompt_tokens + most.completion_tokens <= context:
+        return most
+    completion = min(most.completion_tokens, context)
+    return replace(most, prompt_tokens=context - completion, completion_tokens=completion)
 
 
 def _tokens(answers: Sequence[Generation]) -> int:

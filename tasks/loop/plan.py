@@ -14,10 +14,12 @@ from typing import Any
 
 import polars as pl
 
+from tasks.engines.contexts import context_of
 from tasks.engines.protocols import Generation
 from tasks.engines.served.providers import thinking_tokens
 from tasks.engines.specs import in_flight
 from tasks.identity import digest
+from tasks.loop.budget import within
 from tasks.loop.requests import Engine, Later, Request, part_name
 
 UNITS = {"request_hash": pl.String, "unit": pl.String}
@@ -99,12 +101,15 @@ class Work:
 
     @property
     def at_most(self) -> list[Generation]:
-        """The most that each unit can use of a budget (``Request.at_most``), with thinking."""
-        thinking = thinking_of(self.wanted.engine)
+        """The most that each unit can use of a budget (``Request.at_most``), with thinking, within the
+        model's context.
+        """
+        thinking, context = thinking_of(self.wanted.engine), context_of(self.wanted.engine.spec)
         own = [most for piece in self.pieces for most in piece.wanted.request.at_most(piece.units)]
-        if not thinking:
-            return own
-        return [replace(most, completion_tokens=most.completion_tokens + thinking) for most in own]
+        return [
+            within(replace(most, completion_tokens=most.completion_tokens + thinking), context)
+            for most in own
+        ]
 
     @property
     def part(self) -> str:

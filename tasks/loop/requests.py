@@ -162,6 +162,8 @@ class Later:
         n: number of prompts.
         tokens: estimated maximum for one prompt and its completion, on average over the prompts.
         is_shared: whether it is sent only once, for all models together.
+        usual: the expected number of prompts, and the expected tokens of a prompt and of its completion
+            (without thinking); None: nothing is known.
     """
 
     role: Role
@@ -169,6 +171,7 @@ class Later:
     n: int
     tokens: int
     is_shared: bool = False
+    usual: tuple[float, float, float] | None = None
 
 
 def split_rows(

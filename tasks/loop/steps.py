@@ -248,7 +248,7 @@ class Answered:
 
 def compute_answers(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
     """Generate and store the answers of a piece of work (``complete``), except those of other machines."""
-    for share in shares(work):
+    for share in shares(work, meter):
         answered = complete(share, run, meter, label, total)
         store(answered)
         if answered.failure:
@@ -257,13 +257,22 @@ def compute_answers(work: Work, run: Run, meter: Meter, label: str, total: int) 
             raise EngineError(next(iter(answered.lost.values())).reason)
 
 
-def shares(work: Work) -> Iterator[Work]:
-    """Yield shares of a piece of work that no other machine has claimed, until all of it is answered.
+def shares(work: Work, meter: Meter) -> Iterator[Work]:
+    """Yield shares of a piece of work that no other machine has claimed and that the budget admits
+    (``Meter.admit``), until all of it is answered.
 
-    If machines share the store, a share must be stored before the next one is taken.
+    A share must be answered before the next one is taken, and stored if machines share the store.
     """
     for share in claimed(Warehouse.current(), work.wanted.request.kind, work.answers):
-        yield work.of_answers(set(share))
+        rest = work.of_answers(set(share))
+        while rest.pieces:
+            most, answers = rest.at_most, rest.answers
+            n = meter.admit(rest.wanted.engine.spec, most) if most else len(answers)
+            try:
+                yield rest.of_answers(set(answers[:n]))
+            finally:
+                meter.release()
+            rest = rest.of_answers(set(answers[n:]))
 
 
 def is_shared() -> bool:

@@ -191,19 +191,21 @@ def half_sample_interval(
     bounds: tuple[float, float] = UNBOUNDED,
     at_least: int = MIN_CLUSTERS,
     is_fisher: bool = False,
+    other_error: float = 0.0,
 ) -> Interval:
     """Return the estimate -+ t standard errors from half-samples, within the bounds.
 
     replicates: values on `half_samples` of n clusters. Only their spread is used, because half a sample has
     another expectation. is_fisher: the number is a correlation, and the interval is extended to that of
-    atanh(0.98 r), since either alone is too short for some samples. None for fewer than `at_least` clusters,
-    or if fewer than half of the replicates have a value.
+    atanh(0.98 r), since either alone is too short for some samples.
+    other_error: standard error of what varies apart from the clusters. None for fewer than `at_least`
+    clusters, or if fewer than half of the replicates have a value.
     """
     values = [math.nan if value is None else value for value in replicates]
     finite = [value for value in values if math.isfinite(value)]
     if n < at_least or len(finite) < max(2, len(values) / 2) or not math.isfinite(estimate):
         return None
-    half = _quantile(n - 1) * half_sample_error(np.array(finite), n)
+    half = _quantile(n - 1) * math.hypot(half_sample_error(np.array(finite), n), other_error)
     low, high = estimate - half, estimate + half
     if is_fisher:
         middle, scaled = math.atanh(SHRINKAGE * estimate), np.arctanh(SHRINKAGE * np.array(finite))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from jinja2 import StrictUndefined, Template, meta, nodes
@@ -42,6 +43,30 @@ def fields_of(template: str) -> set[str]:
             known = ", ".join(sorted(_FILTERS))
             raise ValueError(f"line {node.lineno}: unknown filter {node.name!r}; known: {known}")
     return meta.find_undeclared_variables(tree)
+
+
+_BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
+_FORMATTED = re.compile(r"\{\{\s*(?:[\"'](?![{}])|[\w-]+[\s(]+(?!(?:if|or|and|not|is|in)\b)\w)")
+"""Two braces around words or quoted keys: a brace of the text in Python's ``str.format``."""
+
+
+def from_format(text: str, names: Collection[str]) -> str | None:
+    """Return the Jinja2 template of a text in the form of Python's ``str.format``, in which papers print
+    prompts: "{persona}" is a field, and "{{" is a brace; None for a text that is not in this form.
+
+    names: the fields that are known; other names between single braces stay as they are.
+    """
+    fields = set(re.findall(r"(?<!\{)\{(\w+)\}(?!\})", text)) & set(names)
+    if not fields and not _FORMATTED.search(text):
+        return None
+    literal = {"{": "{{ '{' }}", "}": "{{ '}' }}"}
+
+    def converted(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return literal[match[0][0]]
+        return f"{{{{ {match[1]} }}}}" if match[1] in names else f"{literal['{']}{match[1]}{literal['}']}"
+
+    return _BRACES.sub(converted, text)
 
 
 def _nodes(tree: nodes.Template) -> Iterator[nodes.Node]:

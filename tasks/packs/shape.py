@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from tasks.identity import checked_name, checked_title, digest
-from tasks.packs.prompts import fields_of
+from tasks.packs.prompts import fields_of, from_format
 
 Rows = Sequence[Mapping[str, Any]]
 ByName = Mapping[str, Rows]
@@ -171,15 +171,35 @@ class Wording:
     needs: tuple[str, ...] = ()
     section: str = ""
 
-    def checked(self, template: str) -> str:
-        """Return the template; raises ValueError if it is invalid, or lacks or adds a field."""
+    def checked(self, template: str, elsewhere: Mapping[str, Sequence[str]] = {}) -> str:
+        """Return the template; one in the form of Python's ``str.format`` is converted.
+
+        elsewhere: field -> other texts of the evaluation that may use it, for messages.
+
+        Raises:
+            ValueError: it is invalid, or lacks or adds a field.
+        """
+        converted = from_format(template, {*self.example, *elsewhere})
+        try:
+            if converted is not None and not fields_of(template):
+                return self._checked(converted, elsewhere)
+            return self._checked(template, elsewhere)
+        except (ValueError, TemplateError):
+            return self._checked(template if converted is None else converted, elsewhere)
+
+    def _checked(self, template: str, elsewhere: Mapping[str, Sequence[str]]) -> str:
         try:
             used = fields_of(template)
         except TemplateError as error:
-            raise ValueError(f"not a valid template ({error.message})") from error
+            raise ValueError(
+                f"not a valid template ({error.message}); {{{{ name }}}} stands for a field, and a brace of "
+                "the text is {{ '{' }}"
+            ) from error
         if unknown := sorted(used - self.example.keys()):
             known = ", ".join(f"{{{{ {name} }}}}" for name in self.example) or "none"
-            raise ValueError(f"unknown field {', '.join(unknown)}; known: {known}")
+            other = sorted({text for name in unknown for text in elsewhere.get(name, ())})
+            where = f": put the part with it into {' or '.join(other)}" if other else ""
+            raise ValueError(f"unknown field {', '.join(unknown)}; known: {known}{where}")
         if missing := [name for name in self.needs if name not in used]:
             raise ValueError(f"it must use {', '.join(f'{{{{ {name} }}}}' for name in missing)}")
         return template

@@ -7,11 +7,13 @@ them, ``templates`` returns the templates in a study's packs, ``previews`` and `
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, create_model
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from tasks.packs.prompts import rendered
 from tasks.packs.shape import PROMPTS, ByName, PackFile, PackRow, Text, Wording
@@ -27,12 +29,13 @@ def prompt_file(wordings: Sequence[Wording]) -> PackFile:
     """Return the file ``prompts.toml`` of a pack, with an optional field for every wording."""
     fields: dict[str, Any] = {
         wording.name: (
-            Annotated[Text, AfterValidator(_validator(wording))] | None,
+            Annotated[Text, AfterValidator(_validator(wording, wordings))] | None,
             Field(None, description=wording.about),
         )
         for wording in wordings
     }
-    row = create_model("Prompts", __base__=PackRow, **fields)
+    split = {"split": model_validator(mode="before")(partial(_split, wordings))}
+    row = create_model("Prompts", __base__=PackRow, __validators__=split, **fields)
     row.__doc__ = "Texts that replace the shipped ones."
     return PackFile(PROMPTS, row, "Texts that replace the shipped ones.", tuple(fields), is_single=True)
 
@@ -77,5 +80,34 @@ def skeleton(wordings: Sequence[Wording]) -> str:
     return "\n".join(blocks)
 
 
-def _validator(wording: Wording) -> Callable[[str], str]:
-    return lambda text: wording.checked(text)
+def _split(wordings: Sequence[Wording], row: Any) -> Any:
+    """Return the row, with a rubric that papers print in one piece split into its rules and its question: the
+    question begins with the first line that has one of its fields, and with the heading before it.
+    """
+    if not isinstance(row, Mapping):
+        return row
+    parts = dict(row)
+    names = {wording.name for wording in wordings}
+    for question in wordings:
+        of = question.name.removesuffix("_question")
+        rules = next((name for name in (of, f"{of}_rules") if name in names), None)
+        text = parts.get(rules) if rules and question.name != of and not parts.get(question.name) else None
+        if not isinstance(text, str) or not question.example:
+            continue
+        field = re.search(rf"\{{\s*(?:{'|'.join(map(re.escape, question.example))})\s*\}}", text)
+        if field is None:
+            continue
+        heading = re.search(r"(?:[^\n]*:[ \t]*\n\s*)?[^\n]*\Z", text[: field.start()])
+        start = heading.start() if heading else field.start()
+        if text[:start].strip():
+            parts |= {str(rules): text[:start].strip(), question.name: text[start:].strip()}
+    return parts
+
+
+def _validator(wording: Wording, wordings: Sequence[Wording]) -> Callable[[str], str]:
+    """Return the check of a text. A rubric's rules and its question are texts of their own, so that a message
+    about rules with a field names the question.
+    """
+    own = f"{wording.name.removesuffix('_rules')}_question"
+    elsewhere = {name: (each.name,) for each in wordings if each.name == own for name in each.example}
+    return lambda text: wording.checked(text, elsewhere)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _NAMED = 6
 """Most models that are named."""
@@ -27,3 +31,10 @@ def cohort_sentence(cohort: str, models: Sequence[str], effect: str = "", is_fro
     sentences = [f"cohort {cohort}{state}: {size} ({', '.join(names)})"]
     sentences += [text for text in (effect, ALONE if len(models) == 1 else "") if text]
     return ". ".join(sentences)
+
+
+def cohort_of_page(members: pl.DataFrame, effect: str = "") -> str | None:
+    """Return the sentence about a page's cohort; None if none is frozen. members: the view report_cohort."""
+    if not members.height:
+        return None
+    return cohort_sentence(members["cohort"][0], members["model"].to_list(), effect)

@@ -66,7 +66,34 @@ def test_runs_show_counts_requests_answers_and_tokens(home: Path) -> None:
     assert (run["run_id"], run["profile"]) == ("abc1", "smoke")
     counts = {"requests": 1, "answers": 2, "prompt_tokens": 30, "completion_tokens": 3, "registered_here": 2}
     assert used == [{"topic": "t", **counts}]
+    spent = run["spent"] if isinstance(run["spent"], list) else json.loads(run["spent"])
+    tokens = {"answers": 2, "prompt_tokens": 30, "completion_tokens": 3}
+    assert spent == [{"model": "m", **tokens, "usd": None}]
     assert "abc1" in call("runs", "show", "abc").stdout
+
+
+def test_runs_show_has_the_dollars_of_candidate_and_judges(home: Path) -> None:
+    """The candidate at the run's prices, a judge at those of its spec, what another run added not at all."""
+    (home / "engines").mkdir(exist_ok=True)
+    (home / "engines" / "judge.toml").write_text(
+        'kind = "openai"\nmodel = "j"\nusd_per_million_input_tokens = 1\nusd_per_million_output_tokens = 2\n'
+    )
+    prices = {"usd_per_million_input_tokens": 100.0, "usd_per_million_output_tokens": 1000.0}
+    judged = RESPONSE | {"model": "judge", "request_hash": "j", "run_id": "abc7"}
+    own = RESPONSE | {"request_hash": "o", "run_id": "abc7"}
+    parts = [
+        write_part(home, "response", name, pl.DataFrame(rows)) for name, rows in (("pj", judged), ("po", own))
+    ]
+    with Warehouse.open(home).write() as connection:
+        params = {"judges": ["judge", "nobody"]}
+        save_run(connection, Run("abc7", "cure", "m", False, "smoke", "c", "e", params, prices, {}, "b", "v"))
+        register_parts(connection, parts)
+    (run,) = table("runs", "show", "abc7")
+    spent = run["spent"] if isinstance(run["spent"], list) else json.loads(run["spent"])
+    assert {each["model"]: each["usd"] for each in spent} == {
+        "m": pytest.approx((30 * 100 + 3 * 1000) / 1e6), "judge": pytest.approx((30 * 1 + 3 * 2) / 1e6),
+    }  # fmt: skip
+    assert "Spent: $0.0060" in call("runs", "show", "abc7").stdout
 
 
 def test_runs_rm_deletes_only_with_delete(home: Path) -> None:

@@ -63,9 +63,11 @@ def bounds(plan: str) -> dict[str, tuple[int, int, float]]:
     summed = dict.fromkeys(ROLES, (0, 0, 0.0))
     for line in plan.splitlines():
         cells = [cell.strip() for cell in line.split("│")[1:-1]]
-        if len(cells) == 5 and cells[0] and (who := cells[0].split()[0].partition("_")[0]) in summed:
-            n, tokens = (int(re.findall(r"[\d,]+", cell)[0].replace(",", "")) for cell in cells[2::2])
-            usd = float(cells[4].rsplit("$", 1)[1])
+        if len(cells) == 6 and cells[0] and (who := cells[0].split()[0].partition("_")[0]) in summed:
+            n, tokens = (
+                int(re.findall(r"[\d,]+", cell)[0].replace(",", "")) for cell in (cells[2], cells[5])
+            )
+            usd = float(cells[5].rsplit("$", 1)[1].replace(",", ""))
             before = summed[who]
             summed[who] = before[0] + n, before[1] + tokens, before[2] + usd
     return summed
@@ -100,6 +102,9 @@ def test_no_role_exceeds_its_planned_completions_tokens_and_cost(
 def test_dollar_limit_stops_a_run_that_then_resumes_without_repeats(
     server: Scripted, warehouse: Warehouse
 ) -> None:
+    for name in ROLES:
+        spec = warehouse.home / "engines" / f"{name}.toml"
+        spec.write_text(f'reasoning = "none"\n{spec.read_text()}')
     limited = (*RUN, "--max-turns", "5", "--batch", "4")
     code, text = run(*limited, "--max-usd", "1")
     assert code == 1

@@ -50,7 +50,7 @@ FACTS = {
     },
     "worldwise": {"decisions other than A, B and Decline"},
     "cure": {"which 1,000 items", "form of answers", "what a judge is given", "coherence"},
-    "explication": set(),
+    "explication": {"penalties"},
     "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
 }  # fmt: skip
 """Settings that differ whatever a run chooses."""
@@ -180,6 +180,38 @@ def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_e
     (row,) = (row for row in settings("cure") if row.field == "judges")
     (own, *_) = compared([row], params("cure")(models=["m"], judges=[judge]))
     assert own.is_equal == is_equal
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "is_equal"),
+    [
+        ("explication", "meta-llama/Llama-3.1-8B-Instruct", True),
+        ("explication", "meta-llama/Meta-Llama-3.1-70B-Instruct", True),
+        ("explication", "hf:CohereForAI/aya-23-8B", True),
+        ("explication", "CohereLabs/aya-23-8B", True),
+        ("explication", "CohereLabs/aya-23-35B", False),
+        ("explication", "google/gemma-2-2b-it", True),
+        ("explication", "google/gemma-3-2b-it", False),
+        ("explication", "meta-llama/Llama-3.2-3B-Instruct", False),
+        ("spectral", "openai-community/gpt2", True),
+        ("spectral", "EleutherAI/gpt-j-6b", True),
+        ("spectral", "openai-community/gpt2-xl", False),
+        ("worldwise", "anthropic/claude-3-5-haiku-20241022", True),
+        ("worldwise", "openai/gpt-4o-mini-2024-07-18", True),
+        ("worldwise", "openai/gpt-4o-2024-05-13", False),
+    ],
+)
+def test_the_papers_models_are_known_by_their_repositories(name: str, model: str, is_equal: bool) -> None:
+    (row,) = (row for row in settings(name) if row.field == "models")
+    (own, *_) = compared([row], params(name)(models=[model]))
+    assert own.is_equal is is_equal
+
+
+def test_a_date_counts_where_the_paper_prints_one() -> None:
+    dated = Setting(setting="m", section="1", field="models", value=["gpt-4o-2024-08-06"])
+    for model, is_equal in (("gpt-4o-2024-08-06", True), ("gpt-4o-2024-05-13", False), ("gpt-4o", False)):
+        (own, *_) = compared([dated], params("worldwise")(models=[model]))
+        assert own.is_equal is is_equal
 
 
 def test_settings_have_the_facts_of_the_papers() -> None:

@@ -118,3 +118,21 @@ def test_scores_in_the_papers_json_are_read(style: JudgeStyle) -> None:
 )  # fmt: skip
 def test_what_states_a_form(rules: str, states: bool) -> None:
     assert states_form(rules) is states
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_scores_in_the_json_of_box_9_are_read(style: JudgeStyle) -> None:
+    own = rubric(FOLDER / "rubrics" / "instructions.toml", BOX_7, style)
+    checks = {"dish_name_present": True, "ended_after_recipe": False}
+    answer = {
+        "format_analysis": 'The label is "Dish", not "Dish name".', "behavioral_analysis": "Polite.",
+        "task_focus_analysis": "Good.", "objective_checks": checks,
+        "format_compliance": {"score": 3, "key_issues": ["label"]},
+        "behavioral_rules": {"score": 5, "key_issues": []},
+        "task_focus": {"score": "1/5", "key_issues": ["score: 5 it is not"]},
+        "overall_instruction_following": 3.0, "summary": "Fair.",
+    }  # fmt: skip
+    for text in (json.dumps(answer), f"```json\n{json.dumps(answer, indent=2)}\n```", str(answer)):
+        assert scores(text, ("format", "behaviour", "focus"), own) == [0.5, 1.0, 0.0]
+    if style == "reasoned":
+        assert scores(json.dumps(answer), keys_of(own), own)[-1] == pytest.approx(0.5)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.loop.budget import Budget, BudgetReached, Meter, at_most
+from tasks.loop.budget import Budget, BudgetReached, Meter, at_most, within
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
 from tests.loop.completing import complete
@@ -44,41 +47,46 @@ def test_hand_calculation_gives_the_upper_bound_of_tokens() -> None:
 
 @pytest.mark.nets(3)
 @pytest.mark.parametrize(
-    ("limit", "n_batches"),
+    ("limit", "n_answers", "n_batches"),
     [
-        (2 * MOST - 1, 0),  # the first batch of two may take 74
-        (2 * MOST, 1),  # the first batch used 6; with the second one's 74 the sum would be 80
-        (2 * USED + 2 * MOST - 1, 1),
-        (2 * USED + 2 * MOST, 2),
-        (4 * USED + 2 * MOST, 3),
+        (MOST - 1, 0, 0),
+        (MOST, 1, 1),
+        (MOST + USED - 1, 1, 1),
+        (MOST + USED, 2, 2),  # one at a time
+        (MOST + 6 * USED, 7, 7),
+        (2 * MOST - 1, 8, 8),  # each batch of two may take 74, so one is sent at a time: all fit
+        (2 * MOST, 8, 7),  # the first two together
     ],
 )
-def test_a_batch_begins_only_if_its_upper_bound_fits(
-    warehouse: Warehouse, spec: EngineSpec, sent: Calls, limit: int, n_batches: int
+def test_as_many_prompts_are_sent_as_fit_with_their_upper_bound(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, limit: int, n_answers: int, n_batches: int
 ) -> None:
     meter = Meter(Budget(max_tokens=limit))
-    with pytest.raises(BudgetReached, match=r"budget is reached.*are stored: raise the limit.*only the rest"):
+    if n_answers < 8:
+        with pytest.raises(BudgetReached, match=r"budget is reached.*are stored: raise the.*only the rest"):
+            complete_all(8, spec, meter)
+    else:
         complete_all(8, spec, meter)
     assert len(sent) == n_batches
-    assert meter.tokens == n_batches * 2 * USED
-    assert warehouse.query("SELECT count(*) FROM response").item() == n_batches * 2
+    assert meter.tokens == n_answers * USED <= limit
+    assert warehouse.query("SELECT count(*) FROM response").item() == n_answers
 
 
 def test_the_error_names_the_model_and_what_was_used(
     warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
-    message = r"model 'judge': .* 6 of 79 tokens are used, and the next 2 answers may take 74\. All"
+    message = r"model 'judge': .* 6 of 41 tokens are used, and the next 2 answers may take 74\. All"
     with pytest.raises(BudgetReached, match=message):
-        complete_all(4, spec, Meter(Budget(max_tokens=79)))
+        complete_all(4, spec, Meter(Budget(max_tokens=MOST + 2 * USED - 2)))
     dear = spec.model_copy(update=PRICED | {"model": "dear"})
-    # Two answers cost at most 2 (17 · 2 + 20 · 10) / 1e6 = 0.000468.
-    with pytest.raises(BudgetReached, match=r"0\.0000 of 0\.0004 US dollars are spent.*may cost 0\.0005"):
-        complete_all(4, dear, Meter(Budget(max_usd=0.0004)))
+    # Two answers cost at most 2 (17 · 2 + 20 · 10) / 1e6 = 0.000468, one half of that.
+    with pytest.raises(BudgetReached, match=r"0\.0000 of 0\.0002 US dollars are spent.*may cost 0\.0005"):
+        complete_all(4, dear, Meter(Budget(max_usd=0.0002)))
 
 
 def test_a_higher_limit_completes_only_the_rest(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     with pytest.raises(BudgetReached):
-        complete_all(4, spec, Meter(Budget(max_tokens=2 * MOST)))
+        complete_all(4, spec, Meter(Budget(max_tokens=MOST + USED)))
     first = [text for call in sent for text in call]
     meter = Meter(Budget(max_tokens=2 * MOST))  # stored answers are free
     assert len(complete_all(4, spec, meter)) == 4
@@ -92,23 +100,89 @@ def test_a_higher_limit_completes_only_the_rest(warehouse: Warehouse, spec: Engi
 def test_calls_that_share_a_meter_share_the_budget(
     warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
-    meter = Meter(Budget(max_tokens=2 * USED + 2 * MOST - 1))
+    meter = Meter(Budget(max_tokens=2 * USED + MOST - 1))
     complete_all(2, spec, meter)
     with pytest.raises(BudgetReached):
         complete_all(2, spec.model_copy(update={"model": "other"}), meter)
-    assert len(sent) == 1
+    assert meter.tokens == 2 * USED
 
 
 def test_a_budget_in_dollars_stops_before_it_is_used_up(
     warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     dear = spec.model_copy(update=PRICED)
-    # At most 0.000468 a batch; used are 2 (1 · 2 + 2 · 10) / 1e6 = 0.000044.
-    meter = Meter(Budget(max_usd=0.00052))
+    # An answer costs at most 0.000234, and 1 · 2 + 2 · 10 = 22 millionths when it is there.
+    meter = Meter(Budget(max_usd=0.000234 + 3 * 0.000022))
     with pytest.raises(BudgetReached):
         complete_all(6, dear, meter)
-    assert meter.usd == pytest.approx(2 * 0.000044)
-    assert len(sent) == 2
+    assert meter.usd == pytest.approx(4 * 0.000022)
+
+
+def test_a_run_whose_answers_are_short_spends_nearly_all_of_its_limit() -> None:
+    """Answers use a twentieth of what they may. In whole batches of 64 a run stopped at a third of the limit,
+    for fear of what the next batch might take."""
+    rng, most, sent = random.Random(0), Generation("", "length", 100, 900, 0), 0
+    meter, priced = Meter(Budget(max_usd=1.0)), served(**PRICED)
+
+    def spend(batch: list[Generation]) -> int:
+        k = meter.admit(priced, batch)
+        with meter.batch(priced, batch[:k]) as count:
+            count(batch[:k], [Generation("x", "stop", 100, rng.randint(1, 70), 0) for _ in range(k)])
+        return k
+
+    def work_off(n: int) -> None:
+        nonlocal sent
+        while n:
+            n -= (k := spend([most] * min(n, 64)))
+            sent += k
+            assert meter.usd <= 1.0
+
+    with pytest.raises(BudgetReached):
+        work_off(10_000)
+    assert 0.99 < meter.usd <= 1.0
+    assert sent > 1500
+
+
+def test_a_batch_waits_for_those_of_other_threads() -> None:
+    most = [Generation("", "length", 17, 20, 0)]
+    meter, spec, begun = Meter(Budget(max_tokens=MOST + USED)), served(), Event()
+    with ThreadPoolExecutor(1) as pool:
+
+        def second() -> int:
+            begun.set()
+            n = meter.admit(spec, most)
+            with meter.batch(spec, most[:n]) as count:
+                count(most, [Generation("x", "stop", 1, 2, 0)])
+            return n
+
+        with meter.batch(spec, most) as count:
+            waiting = pool.submit(second)
+            begun.wait()
+            assert not waiting.done()
+            count(most, [Generation("x", "stop", 1, 2, 0)])
+        assert waiting.result(timeout=60) == 1
+    assert meter.tokens == 2 * USED
+
+
+def test_an_admission_that_is_not_taken_up_is_given_back() -> None:
+    most = [Generation("", "length", 17, 20, 0)]
+    meter = Meter(Budget(max_tokens=MOST))
+    assert meter.admit(served(), most) == 1
+    meter.release()
+    with meter.batch(served(), most) as count:
+        count(most, most)
+    assert meter.admit(served(), most) == 1, "nothing fits, and the batch says so"
+    with pytest.raises(BudgetReached), meter.batch(served(), most):
+        pass
+
+
+def test_a_bound_keeps_to_the_models_context() -> None:
+    most = Generation("", "length", 900, 500, 0)
+    assert within(most, None) == within(most, 1400) == most
+    cut = within(most, 1000)
+    assert (cut.prompt_tokens, cut.completion_tokens) == (500, 500), "the dearest split"
+    small = within(most, 300)
+    assert (small.prompt_tokens, small.completion_tokens) == (0, 300)
 
 
 def test_local_models_cost_nothing(warehouse: Warehouse, spec: EngineSpec) -> None:

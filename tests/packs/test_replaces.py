@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from tasks.packs.check import examine
 from tasks.packs.folder import PackFolder
@@ -100,7 +101,10 @@ def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
         ("greeting = 'Hello'", "it must use {{ name }}"),
         ("greeting = '{% for x in name %}{{ x }}{% endfor %}'", "for is not allowed in a prompt"),
         ("greeting = '{{ name.__class__ }}'", "getattr is not allowed in a prompt"),
-        ("greeting = '{{ name'", "not a valid template"),
+        ("greeting = '{{ name'", "{{ name }} stands for a field, and a brace of the text is {{ '{' }}"),
+        ("greeting = 'Hello {nmae}'", "it must use {{ name }}"),
+        ("greeting = '{{The name}} of {nmae}'", "it must use {{ name }}"),
+        ("greeting = '{{The name of}} {{ nmae }}'", "it must use {{ name }}"),
         ("greeting = ''", "fill it in"),
         ("salute = 'x'", "unknown field"),
     ],
@@ -108,6 +112,40 @@ def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
 def test_a_wrong_prompt_is_a_fault_with_its_reason(tmp_path: Path, text: str, fault: str) -> None:
     _, faults = examine(pack(tmp_path, prompts_toml=text), "test", SHAPE, SHIPPED)
     assert fault in "\n".join(map(str, faults))
+
+
+@pytest.mark.parametrize(
+    ("printed", "sent"),
+    [
+        ("Hello {name}!", "Hello Ada!"),
+        ("{name}: #Dish: {{The name of the dish}}", "Ada: #Dish: {The name of the dish}"),
+        ('{name} {{"a": {{"score": X}}, "b": [1]}}', 'Ada {"a": {"score": X}, "b": [1]}'),
+        ("{name} {{\n  'a': 1\n}} }", "Ada {\n  'a': 1\n} }"),
+        ("{name} of {place}, {other}", "Ada of Paris, {other}"),
+        ("{{ name }} of {place}", "Ada of {place}"),
+        ("{{ name | upper }}, {name}", "ADA, {name}"),
+    ],
+)
+def test_prompts_as_papers_print_them_are_templates(printed: str, sent: str) -> None:
+    """Papers print the form of Python's str.format; a valid template of ours stays as it is."""
+    assert filled(GREETING.checked(printed), {"name": "Ada", "place": "Paris"}) == sent
+
+
+RULES, QUESTION = Wording("quality", "rules"), Wording("quality_question", "data", {"talk": "Hi"}, ("talk",))
+
+
+@pytest.mark.parametrize("field", ["{talk}", "{{ talk }}"])
+def test_a_rubric_in_one_piece_is_split_into_rules_and_question(field: str) -> None:
+    row = prompt_file([RULES, QUESTION]).row
+    whole = row(
+        quality=f'Grade it: 1 to 5.\n\n{{{{"score": X}}}}\n\nThe talk to grade:\n\n{field}\n'
+    ).model_dump()
+    assert filled(whole["quality"], {}) == 'Grade it: 1 to 5.\n\n{"score": X}'
+    assert filled(whole["quality_question"], {"talk": "Hello"}) == "The talk to grade:\n\nHello"
+    with pytest.raises(
+        ValidationError, match=r"unknown field talk.*put the part with it into quality_question"
+    ):
+        row(quality=f"Grade {field}", quality_question="{{ talk }}")
 
 
 def test_the_skeleton_of_prompts_names_fields_and_place_in_the_paper(tmp_path: Path) -> None:

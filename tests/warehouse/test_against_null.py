@@ -16,7 +16,7 @@ from deployments.show.overview import overview
 from deployments.show.report import page
 from tests.evaluations.spectral.report.example_run import PARAMS
 from tests.report.stored import Row, around, row, store_run
-from warehouse import Warehouse
+from warehouse import Warehouse, freeze_cohort
 
 ALL = ("overall", "all")
 
@@ -40,6 +40,22 @@ def spectral(value: float, rho: float) -> list[Row]:
     """Return macro-F1 and rank agreement over nine domains of a model, both above the null's mean."""
     ranks = [row("rank_spearman", ("variant", str(n)), rho, n_scored=9) for n in (1, 2, 3)]
     return [headline("macro_f1", value, 0.04, 0.218), headline("rank_spearman", rho, 0.08, 0), *ranks]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_medians_of_one_model_alone_are_a_doubt_of_macro_f1(warehouse: Warehouse, n: int) -> None:
+    models = {"first": spectral(0.9, 0.9), "later": spectral(0.8, 0.9), "last": spectral(0.7, 0.9)}
+    store(warehouse, "spectral", models)
+    runs = dict(warehouse.query("SELECT model, run_id FROM run").rows())
+    with warehouse.write() as connection:
+        freeze_cohort(connection, "c spectral", "first", [runs[name] for name in list(models)[:n]])
+    scores = warehouse.query("SELECT model, metric, is_beyond_null, doubt FROM model_scores").rows()
+    doubts = {model: (beyond, doubt) for model, metric, beyond, doubt in scores if metric == "macro_f1"}
+    alone = "its medians are those of a cohort of one model (first), which moved macro-F1 by 0.07 to 0.18 "
+    expected = (False, f"{alone}in simulations") if n == 1 else (True, None)
+    assert doubts == dict.fromkeys(models, expected)
+    ranks = {beyond for _, metric, beyond, _ in scores if metric == "rank_spearman"}
+    assert ranks == {True}, "the order of domains has no medians"
 
 
 def test_a_number_within_the_draws_of_its_null_is_never_beyond_it(

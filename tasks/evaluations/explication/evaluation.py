@@ -25,6 +25,9 @@ from tasks.loop.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
 from tasks.loop.dialogue import Dialogues
 from tasks.loop.requests import Later, Request
 
+USUAL_TURNS, USUAL_WORDS = 5, 150
+"""Expected turns of a side, and tokens of a turn or verdict, if nothing is stored."""
+
 TABLES = {
     "persona": "SELECT * FROM explication_persona ORDER BY persona",
     "country": "SELECT country FROM country ORDER BY country",
@@ -70,19 +73,26 @@ def later(study: ExplicationStudy) -> Iterable[Later]:
             return tokens
         return min(tokens, (2 * p.conversation_tokens + opening + written) // n_turns + 1)
 
+    # As many turns as usual, each as long as usual; a prompt has half of the conversation on average.
+    usual_turns, usual_users = min(turns, USUAL_TURNS), min(users, USUAL_TURNS)
+    usual_before = USUAL_TURNS * USUAL_WORDS
     if turns > 1:
         opening = max(g.prompt_tokens for r in stage.requests() for g in r.at_most(r.units))
         tokens = most(opening, both * turns // 2, p.max_tokens, turns - 1)
-        yield Later("candidate", "", len(stage.talks) * (turns - 1), tokens)
+        usual = (len(stage.talks) * (usual_turns - 1), opening + usual_before, USUAL_WORDS)
+        yield Later("candidate", "", len(stage.talks) * (turns - 1), tokens, usual=usual)
     described = max(len(text.encode()) for text in study.described.values())
     opening = (len(PROMPTS["simulator"].encode()) + described) // BYTES_PER_TOKEN + 2 * TEMPLATE_TOKENS
     before = both * (users + 1) // 2
     if users:
         tokens = most(opening, before, p.simulator_max_tokens, users)
-        yield Later("simulator", p.simulator, n * users, tokens)
+        usual = (n * usual_users, opening + usual_before, USUAL_WORDS)
+        yield Later("simulator", p.simulator, n * users, tokens, usual=usual)
     questions = sum(len(task.generic.questions) - 1 for task in study.tasks.values())
     tokens = opening + before + p.simulator_max_tokens
-    yield Later("simulator", p.simulator, len(study.personas) * questions, tokens, is_shared=True)
+    n_questions = len(study.personas) * questions
+    usual = (n_questions, opening + usual_before, USUAL_WORDS)
+    yield Later("simulator", p.simulator, n_questions, tokens, is_shared=True, usual=usual)
     longest = max(study.personas, key=lambda name: len(study.personas[name].model_dump_json()))
     keys = [ConversationKey(REAL, task, longest, "", 0) for task in study.tasks]
     about = [judge_call(study, key, rubric, []) for key in keys for rubric in study.rubrics]
@@ -91,8 +101,10 @@ def later(study: ExplicationStudy) -> Iterable[Later]:
         talk = both * turns if p.conversation_tokens is None else min(both * turns, p.conversation_tokens)
         tokens = max(rubrics) + talk + p.judge_max_tokens
         # Every rubric, another persona's recommendation, and once the conversation with a silent user.
-        yield Later("judge", judge, 4 * n + n // p.repetitions, tokens)
-        yield Later("judge", judge, n_fixed, tokens, is_shared=True)
+        n_judged = 4 * n + n // p.repetitions
+        each = max(rubrics) + 2 * usual_before, USUAL_WORDS
+        yield Later("judge", judge, n_judged, tokens, usual=(n_judged, *each))
+        yield Later("judge", judge, n_fixed, tokens, is_shared=True, usual=(n_fixed, *each))
 
 
 def _size(study: ExplicationStudy) -> str:

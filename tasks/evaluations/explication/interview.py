@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from tasks.engines.protocols import Message
-from tasks.evaluations.explication.materials import FactKind, Persona, identifier_of
+from tasks.evaluations.explication.materials import Fact, FactKind, Persona, Phrase, identifier_of
 from tasks.loop.replies import read_fields
 from tasks.parsing import complaints
 
@@ -50,7 +50,14 @@ def draft_messages(turns: Turns, language: str) -> list[Message]:
     ]
 
 
-SCHEMA: Mapping[str, Any] = Persona.model_json_schema()
+class _Interviewed(Persona):
+    """A persona with what programs need to count."""
+
+    facts: tuple[Fact, ...] = Field(min_length=6)
+    dishes: tuple[Phrase, ...] = Field(min_length=1, description=Persona.model_fields["dishes"].description)
+
+
+SCHEMA: Mapping[str, Any] = _Interviewed.model_json_schema()
 
 
 def read_draft(text: str) -> dict[str, Any]:
@@ -96,7 +103,7 @@ def persona_of(
     profile["cuisine_countries"] = _listed(draft.get("cuisine_countries")) or [profile["country"]]
     profile["dishes"] = _listed(draft.get("dishes"))
     try:
-        Persona.model_validate(profile)
+        _Interviewed.model_validate(profile)
     except ValidationError as error:
         faults += complaints(error, "persona")
     return profile, faults

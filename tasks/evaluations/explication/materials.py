@@ -1,10 +1,10 @@
 """Reads personas and tasks from files; users may add their own.
 
 A persona is a JSON object, a row of the table explication_persona. The fields down to ``summary`` are those
-of the paper's persona format (box 2). Programs read the other fields: ``facts``, with phrases that show a
-fact as told, denied or used; ``checks``, conditions on a recommendation; and ``dishes``, names that the
-simulator must not reveal. A *phrase* there is lower-case words, such as ``no nuts`` or ``vegetarian*``; see
-``texts``.
+of the paper's persona format (box 2), which is also read as it stands (``box2``). Programs read the other
+fields: ``facts``, with phrases that show a fact as told, denied or used; ``checks``, conditions on a
+recommendation; and ``dishes``, names that the simulator must not reveal. A *phrase* there is lower-case
+words, such as ``no nuts`` or ``vegetarian*``; see ``texts``.
 
 A task is a TOML file that sets the thing to recommend, the required form, and when a conversation is over;
 ``tasks/breakfast.toml`` shows all fields. A user adds one by naming its path.
@@ -13,7 +13,7 @@ A task is a TOML file that sets the thing to recommend, the required form, and w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.data.folders import checked_link, home_of
-from tasks.evaluations.explication import texts
+from tasks.evaluations.explication import box2, layouts, texts
 from tasks.loop.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
 from tasks.parsing import complaints, parse_json, parse_toml, text_of
 
@@ -43,6 +43,10 @@ Allergen = Literal[
     "peanut", "tree_nut", "milk", "egg", "fish", "shellfish", "soy", "gluten", "sesame", "mustard", "celery",
 ]  # fmt: skip
 
+_TITLES = ("name", "title", "recommendation", "suggestion", "my recommendation", "final recommendation")
+"""Usual names of the section that names a recommendation."""
+_BEFORE_TITLES = ("recommended", "suggested", "proposed", "name of", "name of the")
+
 Text = Annotated[str, Field(min_length=1)]
 Phrase = Annotated[str, Field(pattern=r"^[^\sA-Z*]+\*?( [^\sA-Z*]+\*?)*$")]
 Texts = tuple[Text, ...]
@@ -53,7 +57,7 @@ class _Part(BaseModel):
 
 
 class Demographics(_Part):
-    age: int = Field(ge=5, le=110)
+    age: int | None = Field(ge=5, le=110)
     gender: Text
     location: Text
     occupation: Text
@@ -73,9 +77,9 @@ class Preferences(_Part):
 class Constraints(_Part):
     time_available: Text
     dietary_restrictions: Texts = ()
-    budget: Literal["low", "medium", "high"]
+    budget: Literal["low", "medium", "high"] | None
     availability_of_items: Text
-    cooking_skills: Literal["novice", "intermediate", "expert"]
+    cooking_skills: Literal["novice", "intermediate", "expert"] | None
 
 
 class CulturalInfluences(_Part):
@@ -166,13 +170,22 @@ class Persona(_Part):
     situations: Mapping[str, Text] = Field(
         {}, description="task -> the person's situation in it: the host and the visit, the celebration"
     )
-    facts: tuple[Fact, ...] = Field(min_length=6)
+    facts: tuple[Fact, ...] = Field(
+        (), description="things to find in conversations; none: nothing is counted"
+    )
     checks: Checks = Checks()
     dishes: tuple[Phrase, ...] = Field(
-        min_length=1,
+        (),
         description="names of dishes that the person eats, with other spellings; the simulated user must "
         "not name them",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, fields: Any) -> Any:
+        """Return the fields, completed if they are those of the paper's format."""
+        is_box_2 = isinstance(fields, Mapping) and box2.is_of_the_paper(fields)
+        return box2.completed(fields) if is_box_2 else fields
 
     @field_validator("facts")
     @classmethod
@@ -260,7 +273,7 @@ def read_personas(path: Path) -> list[Persona]:
     rows: list[Mapping[str, Any]] = []
     for file in files:
         try:
-            content = parse_json(text_of(file.read_bytes()))
+            content = box2.json_or_dictionary(text_of(file.read_bytes()))
         except (OSError, ValueError) as error:
             raise PersonaError(f"{file}: not valid JSON in UTF-8: {error}") from error
         rows += content if isinstance(content, list) else [content]
@@ -361,8 +374,16 @@ class ExplicationTask(_Part):
 
     @cached_property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """Return label -> its other names."""
-        return {section.label: section.also for section in self.sections}
+        """Return label -> its other names; a title may have the usual names of titles too."""
+        labels = {section.label: section.also for section in self.sections}
+        taken = {layouts.compact(name) for label, own in labels.items() for name in (label, *own)}
+        own = (self.title_section, *labels[self.title_section])
+        usual = [f"{name}{word}" for name in own for word in (" name", " title")]
+        usual += [f"{word} {name}" for name in own for word in _BEFORE_TITLES]
+        more = [
+            name for name in (*usual, self.thing.casefold(), *_TITLES) if layouts.compact(name) not in taken
+        ]
+        return labels | {self.title_section: (*own[1:], *dict.fromkeys(more))}
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -371,31 +392,52 @@ class ExplicationTask(_Part):
 
 
 def sections_of(task: ExplicationTask, text: str) -> dict[str, str]:
-    """Return label -> its content, from the first place where it is filled. If all other sections exist and
-    only the title has no label, the title is the heading before them.
+    """Return label -> its content, from the first place where it is filled, or from the keys of a JSON
+    object. If only the title has no label, it is what a sentence before the other sections recommends, or, if
+    all of them exist, the heading before them.
     """
     return _read(task, text)[0]
 
 
 def first_label(task: ExplicationTask, text: str) -> int | None:
-    """Return the place of the first label, or of the heading before it; None where there is none."""
+    """Return the place of the first label, or of the title before it; None where there is none."""
     return _read(task, text)[1]
 
 
 @lru_cache(maxsize=1 << 12)
 def _read(task: ExplicationTask, text: str) -> tuple[dict[str, str], int | None]:
-    holds = {section.label: section.holds for section in task.sections}
+    if in_object := layouts.in_objects(text, task.labels):
+        filled = _filled(task, in_object[0].items())
+        start, end = in_object[1]
+        if filled.keys() >= set(task.final):
+            return filled, start
+        text = text[:start] + " " * (end - start) + text[end:]  # the form, repeated as an object
     parts = texts.labelled_parts(task.labels, task.pattern, text)
-    filled: dict[str, str] = {}
-    for label, _, content in parts:
-        if texts.is_filled(content, label, holds[label]):
-            filled.setdefault(label, content)
-    begin = parts[0].begin if parts else None
-    is_untitled = filled.keys() == holds.keys() - {task.title_section}
-    if begin is None or not is_untitled or any(part.label == task.title_section for part in parts):
+    filled = _filled(task, ((label, content) for label, _, content in parts))
+    begin, title = parts[0].begin if parts else None, task.title_section
+    if begin is None or any(part.label == title for part in parts):
         return filled, begin
-    heading = texts.heading_before(text, begin)
-    return (filled, begin) if heading is None else ({task.title_section: heading[1]} | filled, heading[0])
+    named = None
+    if filled.keys() >= set(task.final) - {title}:
+        named = layouts.recommended_before(text, begin)
+        if named and not texts.is_filled(named[1], title, task.thing, task.labels[title]):
+            named = None
+    if named is None and filled.keys() == {section.label for section in task.sections} - {title}:
+        named = layouts.heading_before(text, begin) or layouts.named_before(text, begin)
+        if named and not texts.is_filled(named[1], title, task.thing, task.labels[title]):
+            named = None
+    return (filled, begin) if named is None else ({title: named[1]} | filled, named[0])
+
+
+def _filled(task: ExplicationTask, parts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return label -> its first content that does not repeat the form, without brackets around it."""
+    sections = {section.label: section for section in task.sections}
+    filled: dict[str, str] = {}
+    for label, content in parts:
+        section = sections[label]
+        if texts.is_filled(content, label, section.holds, section.also):
+            filled.setdefault(label, texts.unwrapped(content))
+    return filled
 
 
 def recommendation_of(task: ExplicationTask, turns: Sequence[Turn]) -> str | None:

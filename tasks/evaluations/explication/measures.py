@@ -73,6 +73,9 @@ UNFINISHED = "the conversation was not finished"
 NOT_RECOMMENDED = "nothing was recommended"
 NOTHING_ASKED = "no question was asked"
 NO_USER_TURN = "the user said nothing"
+NO_FACTS = "the persona has no facts or dishes that a program can find"
+OF_FACTS = ("facts_elicited", "facts_used", "user_contradictions", "user_dishes", "user_unasked")
+"""Metrics that personas of the paper's own format do not have."""
 
 Verdicts = dict[str, bool | None]
 """Condition of the persona -> whether it is kept; None if undecidable."""
@@ -114,8 +117,8 @@ class Measures:
     facts: int
     elicited: int
     unasked: int
-    contradicted: int
-    divulged: int
+    contradicted: int | None
+    divulged: int | None
     too_long: int
     user_turns: int
     confused: int
@@ -204,8 +207,12 @@ def measure(
         facts=len(elicitable),
         elicited=len(facts_told & set(elicitable) - unasked),
         unasked=len(unasked),
-        contradicted=sum(_is_denied(fact, own) for fact in facts),
-        divulged=sum(any(is_in([dish], turn.text) for turn in own) for dish in persona.dishes),
+        contradicted=sum(_is_denied(fact, own) for fact in facts) if facts else None,
+        divulged=(
+            sum(any(is_in([dish], turn.text) for turn in own) for dish in persona.dishes)
+            if persona.dishes
+            else None
+        ),
         too_long=sum(len(turn.text.split()) > MOST_WORDS for turn in own),
         user_turns=len(own),
         confused=sum(turn.is_confused for turn in turns if turn.speaker == RECOMMENDER),

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
-SCORES_VERSION = 4
+SCORES_VERSION = 5
 """Part of config_hash; raise it whenever reading, counting or averaging changes a number."""
 
 Condition = Literal["control", "treatment"]
@@ -54,7 +54,7 @@ class ExplicationParams(GenerationParams):
         ge=0,
         le=200,
         description="most turns of both sides together, as a safeguard; a conversation that this limit "
-        "ends is not graded. 0: 1,000",
+        "ends is not graded. 0: none up to 1,000, where a conversation counts as endless",
     )
     max_tokens: int = Field(4096, ge=32, description="most tokens of a candidate's turn, reasoning included")
     simulator_max_tokens: int = Field(

@@ -20,7 +20,15 @@ import numpy as np
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDATION, RECOMMENDER, cut_short
-from tasks.evaluations.explication.measures import COUNTS, NOT_RECOMMENDED, UNFINISHED, Measures, measure
+from tasks.evaluations.explication.measures import (
+    COUNTS,
+    NO_FACTS,
+    NOT_RECOMMENDED,
+    OF_FACTS,
+    UNFINISHED,
+    Measures,
+    measure,
+)
 from tasks.evaluations.explication.study import (
     FIXED,
     GENERIC,
@@ -317,10 +325,20 @@ class Conversations:
         """Return one grade; NaN if unscored."""
         return grade_of(self.grades.get(key), dimension)
 
+    def counting_left(self, values: FloatArray, reasons: Reasons) -> tuple[FloatArray, Reasons]:
+        """Return grades and reasons with the worst grade for conversations that the user left."""
+        left = np.array([talk.ended_by == FAREWELL for talk in self.talks], dtype=bool)
+        return np.where(left, TEN[0], values), np.where(left, "", reasons)
+
     def counted(self, name: str) -> tuple[FloatArray, Reasons]:
         """Return [n] a count of each conversation, finished or not, and reasons for missing ones."""
         count, _, missing = COUNTS[name]
-        return self.measured(count, missing)
+        values, reasons = self.measured(count, missing)
+        for place in np.flatnonzero(np.isnan(values)) if name in OF_FACTS else ():
+            persona, measures = self.study.personas[self.keys[place].persona], self.measures[place]
+            if measures is not None and not (persona.dishes if name == "user_dishes" else persona.facts):
+                reasons[place] = NO_FACTS
+        return values, reasons
 
     def measured(self, of: Callable[[Measures], float | None], missing: str) -> tuple[FloatArray, Reasons]:
         """Return [n] a measure of each conversation, and reasons for missing ones."""

@@ -107,7 +107,13 @@ def model_rows(
     columns = {name: of.graded(name) for name in grades_of(of.study)} | {
         name: of.counted(name) for name in COUNTS
     }
-    bounds = {**GRADES, **{name: limits for name, (_, limits, _) in COUNTS.items()}}
+    if of.study.judges:
+        columns["apr_if_left_failed"] = of.counting_left(*columns["apr"])
+    bounds = {
+        "apr_if_left_failed": TEN,
+        **GRADES,
+        **{name: limits for name, (_, limits, _) in COUNTS.items()},
+    }
     nulls = {(name, source): of.null_grades(shared, source, name) for name in NULLS for source in NULLS[name]}
     for name, (values, reasons) in columns.items():
         for where, places in _slices(of, name in BY_PERSONA):

@@ -5,10 +5,10 @@ punctuation do not matter. A denied phrase ("I am not vegetarian") does not coun
 begins with the denial. "I say bye to the children" and "I take care of my two kids" are not farewells.
 ``begin.toml`` lists polite phrases; a sentence of such phrases alone is a courtesy.
 
-A label begins a line, after any marks (``#Dish name:``, ``### Dish name``,
-``1. **Dish name** –``, ``"Dish name":``), or is marked within a line (``… #Ingredients: …``). It ends with a
+A label begins a line, after any marks (``#Dish name:``, ``### Dish name``, ``1. **Dish name** –``,
+``"Dish name":``), is marked within a line (``… #Ingredients: …``), or begins a sentence. It ends with a
 colon, with a dash, or with its line. Text that repeats the form instead of filling it, such as "(what the
-dish is called)" or "[Dish name]", does not count as content.
+dish is called)" or "[Dish name]", does not count as content; "{Poha}" does.
 """
 
 from __future__ import annotations
@@ -41,22 +41,50 @@ BEGIN: Mapping[str, Any] = tomllib.loads((_FOLDER / "prompts" / "begin.toml").re
 LEAVE: str = BEGIN["leave"]
 """The mark that the simulator is asked to end with."""
 
-_BEFORE = r"(?:[^\w\n]|_){0,12}(?:\d{1,2}[.)](?:[^\w\n]|_){0,8})?(?:<\w{1,6}>)?"
+_NUMBERED = r"(?:(?:step|part|section)[ \t]*\d{1,2}[ \t]*[:.)–—-]|(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)])"
+_BEFORE = rf"(?:[^\w\n]|_){{0,12}}(?:{_NUMBERED}(?:[^\w\n]|_){{0,8}})?(?:<\w{{1,6}}>)?"
 """Marks, an emoji or a number before a label."""
 _INSIDE = r"(?<=[\s.;,!])(?:\#{1,6}|\*{2,3}\#?)[ \t]*"
+_ARTICLES = (
+    r"(?:(?:the|your|our|main|key|all|basic|list of|cooking|detailed|simple|easy|step[- ]by[- ]step)"
+    r"[ \t]+){0,2}"
+)
+"""Words before a label."""
 _ASIDE = r"(?:[*_`\"]*[ \t]*[(\[][^)\]\n]{0,60}[)\]])"
 _REST = r"(?:[ \t]+[^\W\d_][^\n:.?!#*]{0,38})"
 """Words that may follow a marked label before its end: "Ingredients for two", "Why it suits you"."""
-_PLAIN_REST = r"(?:[ \t]+(?:for|needed|required|list)\b[^\n:.?!]{0,30})?"
+_PLAIN_REST = r"(?:[ \t]+(?:for|to follow|needed|required|used|list)\b[^\n:.?!]{0,30})?"
 _CLOSE = r"(?:</\w{1,6}>|[*_`\"'“”)\]|]*)"
-_COLON = rf"[ \t]*{_CLOSE}[ \t]*[:：]{_CLOSE}"
-_DASH = rf"{_CLOSE}[ \t]*(?:[-–—=]|[-=]>|→|\|)(?=[ \t]|(?-i:[A-Z]))"
+_COLON = rf"[ \t]*{_CLOSE}(?:[ \t]+(?:is|are))?[ \t]*[:：]{_CLOSE}"
+_DASH = rf"{_CLOSE}[ \t]*(?:[-–—=;]|[-=]>|→|\|)(?=[ \t]|(?-i:[A-Z]))"
 _LINE = rf"{_CLOSE}[ \t]*$"
 
-_LONGEST = 12
-"""Words of a heading."""
-
-_NOTHING = {"", "tbd", "tba", "n a", "none", "unknown", "to be decided", "to be determined", "name", "insert"}
+_NOTHING = {
+    "",
+    "tbd",
+    "tba",
+    "n a",
+    "none",
+    "unknown",
+    "to be decided",
+    "to be determined",
+    "to be announced",
+    "to be added",
+    "to follow",
+    "coming soon",
+    "pending",
+    "name",
+    "insert",
+}
+WORDS = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads((_FOLDER / "words.toml").read_text(encoding="utf-8")).items()
+}
+"""Words that are no content: of forms, without meaning, of chats."""
+_WRAPPED = re.compile(
+    r"\{(?P<a>[^{}]*|\{[^{}]*\})\}\.?|\[(?P<b>[^\[\]]*)\]\.?|<(?P<c>[^<>/]*)>\.?|\((?P<d>[^()]*)\)\.?",
+    re.DOTALL,
+)
 _ECHO = 0.5
 """Content that shares this part of its words with the form's description of its section repeats the form."""
 
@@ -187,11 +215,16 @@ def label_pattern(labels: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
     """Return the pattern that finds labels in a text; labels: label -> other names of it."""
     names = sorted(_names(labels), key=len, reverse=True)
     name = "|".join(re.escape(n).replace(r"\ ", r"[ \t_-]*").replace("'", "['’]") for n in names)
-    name = rf"(?:(?:the|your)[ \t]+)?(?P<{{}}>(?:{name})s?)(?!\w)"
+
+    def named(group: str) -> str:
+        return rf"{_ARTICLES}(?P<{group}>(?:{name})s?)(?![^\W_])"
+
     return re.compile(
-        rf"^(?P<marks>{_BEFORE}){name.format('first')}"
-        rf"(?:{_ASIDE}?(?:{_PLAIN_REST}{_COLON}|(?P<dash>{_DASH})|(?P<line>{_LINE}))|(?P<rest>{_REST}{_ASIDE}?)(?:{_COLON}|{_LINE}))"
-        rf"|{_INSIDE}{name.format('inside')}{_ASIDE}?(?:{_COLON}|{_DASH})",
+        rf"^(?P<marks>{_BEFORE}){named('first')}"
+        rf"(?:{_ASIDE}?(?:{_PLAIN_REST}(?:{_COLON}|(?P<dash>{_DASH}))|(?P<line>{_LINE}))|(?P<rest>{_REST}{_ASIDE}?)(?:{_COLON}|{_LINE}))"
+        rf"|{_INSIDE}{named('inside')}{_ASIDE}?(?:{_COLON}|{_DASH})"
+        rf"|<{named('tag')}>|^\[{named('bracket')}\][ \t]*(?=\S)"
+        rf"|(?<=[.,;!|] )(?=(?-i:[A-Z])){named('sentence')}{_COLON}",
         re.IGNORECASE | re.MULTILINE,
     )
 
@@ -201,44 +234,53 @@ def labelled_parts(labels: Mapping[str, Sequence[str]], pattern: re.Pattern[str]
     names = _names(labels)
     matches = [match for match in pattern.finditer(text) if _is_label(match)]
     ends = [*(match.start() for match in matches[1:]), len(text)][: len(matches)]
-    return [
-        Part(
-            names[_key(match["first"] or match["inside"], names)],
-            match.start(),
-            _bare(text[match.end() : end]),
+    parts = []
+    for match, end in zip(matches, ends, strict=True):
+        written = next(
+            filter(None, (match[name] for name in ("first", "inside", "tag", "bracket", "sentence")))
         )
-        for match, end in zip(matches, ends, strict=True)
-    ]
+        content = _bare(text[match.end() : end]) or (match["rest"] or "").strip()
+        parts.append(Part(names[_key(written, names)], match.start(), content))
+    return parts
 
 
-def heading_before(text: str, begin: int) -> tuple[int, str] | None:
-    """Return the start and words of the marked heading right before a place; None where there is none."""
-    before = text[:begin].rstrip()
-    start = before.rfind("\n") + 1
-    line = before[start:]
-    words = line.strip(" \t#*_:")
-    is_marked = line.lstrip().startswith(("#", "**", "__"))
-    if not words or not is_marked or len(words.split()) > _LONGEST or words.endswith(("?", "？")):
-        return None
-    return start + line.index(words), words
+def is_filled(content: str, label: str, holds: str, others: Sequence[str] = ()) -> bool:
+    """Return whether a part has content of its own.
 
-
-def is_filled(content: str, label: str, holds: str) -> bool:
-    """Return whether a part has content of its own; holds: the form's description of the part."""
+    Args:
+        holds: the form's description of the part. others: other names of it.
+    """
     words = plain(content).strip()
     first = next((line.strip() for line in content.splitlines() if line.strip()), "")
     inner = first.strip("*_ \t.\"'`")
-    if words in _NOTHING or re.fullmatch(r"\[[^\]]*\]|\{+[^}]*\}+|<[^>]*>|_{2,}", inner):
+    if words in _NOTHING or re.fullmatch(r"_{2,}|x{2,}", inner.casefold()):
         return False
-    if (
-        re.match(r"\([^)]*\)?\s*\Z", inner)
-        and likeness(re.sub(r"about \d+ words", "", inner), holds) >= _ECHO
-    ):
+    form = WORDS["form"] | set(plain(" ".join((label, holds, *others))).split())
+    own = [
+        word
+        for word in plain(unwrapped(content)).split()
+        if word not in WORDS["small"] and not word.isdecimal()
+    ]
+    n_form = sum(word in form or word.removesuffix("s") in form for word in own)
+    if n_form == len(own) or (_wrapped(inner) and n_form > len(own) / 2):
         return False
     if likeness(inner, holds) >= _ECHO or plain(inner) == plain(label):
         return False
     of_content = questions(content)
     return not of_content or plain(" ".join(of_content)) != plain(content)
+
+
+def unwrapped(content: str) -> str:
+    """Return the content without the brackets around all of it: "{Poha}" is "Poha"."""
+    while inner := _wrapped(content.strip()):
+        content = inner
+    return content.strip()
+
+
+def _wrapped(text: str) -> str | None:
+    """Return what stands between brackets around a whole text; None without them."""
+    match = _WRAPPED.fullmatch(text)
+    return next((inner for inner in match.groups() if inner is not None), None) if match else None
 
 
 def _is_label(match: re.Match[str]) -> bool:
@@ -265,4 +307,4 @@ def _key(written: str, names: Mapping[str, str]) -> str:
 
 
 def _bare(content: str) -> str:
-    return content.strip().strip("|").strip()
+    return re.sub(r"</\w{1,20}>\s*\Z", "", content.strip()).strip("|").strip(" \t\n,")

@@ -39,7 +39,7 @@ from tasks.evaluations.fmlama.read import (
 from tasks.evaluations.fmlama.rows import Baselines, best_baseline, mes_rows, model_rows
 from tasks.evaluations.fmlama.samples import samples
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, build_study, judging, ranking
-from tasks.judging.panel import judges_by_name
+from tasks.judging.panel import USUAL_VERDICT, judges_by_name
 from tasks.judging.verdicts import verdict_frame
 from tasks.loop.requests import Engine, Later, Request, Role
 from tasks.loop.rows import Metric
@@ -193,7 +193,8 @@ def later(study: FmlamaStudy) -> Iterator[Later]:
     for request in judging(study, judge_prompts(study.rubric, dishes)):
         most = request.at_most(request.units)
         tokens = max(each.prompt_tokens + each.completion_tokens for each in most)
-        yield Later("judge", request.engine, len(dishes), tokens)
+        prompt = sum(each.prompt_tokens for each in most) / len(most)
+        yield Later("judge", request.engine, len(dishes), tokens, usual=(len(dishes), prompt, USUAL_VERDICT))
 
 
 def size(study: FmlamaStudy) -> str:

@@ -20,7 +20,7 @@ from tasks.evaluations.spectral.read import (
     score_model,
 )
 from tasks.evaluations.spectral.read import shuffled as shuffled_answers
-from tasks.evaluations.spectral.rows import constant_rows, model_rows, splits
+from tasks.evaluations.spectral.rows import constant_rows, model_rows, robustness_rows, splits
 from tasks.evaluations.spectral.samples import samples
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy, build_study
 from tasks.loop.items import ItemScores
@@ -30,7 +30,7 @@ CONSTANT_MODELS = ("null:uniform-by-domain", "null:always-LH")
 
 TABLES = {
     "country": "SELECT country, name FROM country",
-    "question": "SELECT * FROM question JOIN domain USING (domain)",
+    "question": "SELECT *, 80 AS human_n FROM question JOIN domain USING (domain)",  # section 3.2
     "item": "SELECT item_list, item, countries FROM current_item",
     "human": """
         SELECT * FROM human_domain WHERE study = split_part($human::VARCHAR, ':', 1)
@@ -88,7 +88,7 @@ def read(study: SpectralStudy, completions: Completions, shared: Any) -> Spectra
         stored = load(question)
         return stored if isinstance(stored, str) else shuffled_answers(study, stored, question)
 
-    return SpectralAnswers(score_model(study, load), score_model(study, shuffled))
+    return SpectralAnswers(score_model(study, load, with_panel=True), score_model(study, shuffled))
 
 
 def make_rows(study: SpectralStudy, cohort: Cohort[SpectralAnswers], shared: Any) -> Tables:
@@ -101,6 +101,9 @@ def make_rows(study: SpectralStudy, cohort: Cohort[SpectralAnswers], shared: Any
     everyone = own | shuffled | lookup
     split = splits(everyone, against={model: answers.own for model, answers in cohort.against.items()})
     metrics = {model: model_rows(study, score, split[model]) for model, score in everyone.items()}
+    of_cohort = {model: answers.own.panel for model, answers in cohort.against.items()}
+    for model, score in own.items():
+        metrics[model] += robustness_rows(study, score, of_cohort)
     metrics |= {model: constant_rows(study, model) for model in CONSTANT_MODELS}
     return Tables(metrics, {model: _similarity(study, score) for model, score in own.items()})
 

@@ -5,11 +5,12 @@ question at a time, so that at most one countries x items matrix is in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.evaluations.spectral.panel import Spectra, spectra
 from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics import intervals, nulls, spectral
 from tasks.metrics.types import FloatArray
@@ -42,6 +43,7 @@ class QuestionScore:
         er_halves, sr_halves: [r] the same for random halves of the countries (``intervals.half_samples``).
         er_left_out, sr_left_out: [g] the same with some countries left out (``intervals.jackknife_groups``).
         similarity: [n, n] cosines between countries.
+        top: [n] probability of the item that is the most probable on average over the countries.
         mass, mass_null: [n] probability that the country's own answer, and another country's answer, puts on
             the country's listed items; NaN for a country without listed items (internal only: counted as
             unscored when aggregated).
@@ -55,39 +57,51 @@ class QuestionScore:
     er_left_out: FloatArray
     sr_left_out: FloatArray
     similarity: FloatArray
+    top: FloatArray
     mass: FloatArray
     mass_null: FloatArray
 
 
 @dataclass(frozen=True)
 class ModelScore:
-    """One model's scores, and the reason for every question that has none."""
+    """One model's scores, and the reason for every question that has none.
+
+    panel: question -> its spectra under other choices; empty for null models.
+    """
 
     questions: dict[str, QuestionScore]
     unscored: dict[str, str]
+    panel: dict[str, Spectra] = field(default_factory=dict)
 
 
 def score_model(
-    study: SpectralStudy, load: Callable[[SpectralQuestion], QuestionAnswers | str]
+    study: SpectralStudy,
+    load: Callable[[SpectralQuestion], QuestionAnswers | str],
+    with_panel: bool = False,
 ) -> ModelScore:
     """Score every question of a study.
 
     Args:
         load: returns the answers to a question, or the reason why there are none. A question is also unscored
             if any country has no distribution (a NaN, or no possible item).
+        with_panel: compute the spectra under other choices too.
     """
     subsets = country_subsets(study)
     scored: dict[str, QuestionScore] = {}
     unscored: dict[str, str] = {}
+    panel: dict[str, Spectra] = {}
     for question in study.questions:
         answers = load(question)
         reason = answers if isinstance(answers, str) else _fault(study, answers)
         if isinstance(answers, str) or reason:
             unscored[question.question] = reason or "no answers"
             continue
-        h = distribution(answers, study.lists[question.item_list], study.params.normalisation)
+        items = study.lists[question.item_list]
+        h = distribution(answers, items, study.params.normalisation)
         scored[question.question] = score_question(study, question, h, subsets)
-    return ModelScore(scored, unscored)
+        if with_panel:
+            panel[question.question] = spectra(answers.logprobs, answers.n_tokens, items)
+    return ModelScore(scored, unscored, panel)
 
 
 def distribution(answers: QuestionAnswers, items: ItemList, normalisation: str) -> FloatArray:
@@ -135,6 +149,7 @@ def score_question(
         er_left_out=left_out[:, 0],
         sr_left_out=left_out[:, 1],
         similarity=similarity,
+        top=h[:, int(h.mean(axis=0).argmax())],
         mass=_spread(*nulls.reference_mass(h, member)),
         mass_null=_spread(*nulls.reference_mass_null(h, member)),
     )

@@ -13,6 +13,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from tasks.evaluations.spectral.panel import Spectra, panel_rows
+from tasks.evaluations.spectral.people import drawn_categories
 from tasks.evaluations.spectral.read import (
     MIN_COUNTRIES,
     ModelScore,
@@ -61,6 +63,7 @@ def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
         yield unscored("spectral_gap_ratio", where, reason, n, UNIFORM_SR)
         yield unscored("er_high", where, reason, n, 0.5)
         yield unscored("sr_high", where, reason, n, 0.5)
+        yield unscored("top_item_share", where, reason, n)
     for name, q in score.questions.items():
         where = ("question", name)
         er_ci = jackknife_interval(q.er, q.er_left_out, POSITIVE, MIN_COUNTRIES)
@@ -69,6 +72,9 @@ def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
         sr_ci = sr_ci and (max(sr_ci[0], 1.0), sr_ci[1])
         yield scored("effective_rank", where, q.er, (n, 0), er_ci, UNIFORM_ER)
         yield scored("spectral_gap_ratio", where, q.sr, (n, 0), sr_ci, UNIFORM_SR)
+        n_items = len(study.lists[q.question.item_list].items)
+        of_top = mean_interval(q.top, bounds=SHARE)
+        yield scored("top_item_share", where, q.top.mean(), (n, 0), of_top, 1 / n_items)
         for metric in ("er_high", "sr_high"):
             if name not in split:
                 yield unscored(metric, where, NO_MEDIAN, n, 0.5)
@@ -245,6 +251,7 @@ def _country_mean(table: FloatArray) -> FloatArray:
     return mean
 
 
+WITH_PEOPLE = "macro_f1_with_people"
 METRICS = ("macro_f1", *(f"f1_{category}" for category in CATEGORIES))
 
 UNIFORM_DRAWS = 10_000
@@ -287,7 +294,7 @@ def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
     lost = len(study.questions) - len(questions)
     if not questions:
         reason = NO_MEDIAN if score.questions else "no question was scored"
-        for metric in METRICS:
+        for metric in (*METRICS, WITH_PEOPLE):
             yield unscored(metric, OVERALL, reason, lost)
         return
     human = _human(questions)
@@ -304,6 +311,44 @@ def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
             yield scored(metric, OVERALL, value, (len(questions), lost), ci, guessing[metric].mean(), points)
         else:
             yield _absent(metric, len(study.questions))
+    predicted = [_categories(split[q.question])[0] for q in questions]
+    null = float(guessing["macro_f1"].mean())
+    yield _with_people(study, questions, predicted, f1["macro_f1"], (len(questions), lost), null)
+
+
+def _with_people(
+    study: SpectralStudy,
+    questions: Sequence[SpectralQuestion],
+    predicted: Sequence[Category],
+    values: FloatArray,
+    counts: tuple[int, int],
+    null: float,
+) -> Metric:
+    """Return macro-F1 with an interval over countries and over the people whose ranks give the categories.
+
+    values: [1 + r] macro-F1 of the estimate and the half-samples. The errors of both are independent.
+    """
+    drawn = drawn_categories(questions, study.params.seed)
+    if isinstance(drawn, str):
+        return unscored(WITH_PEOPLE, OVERALL, drawn, sum(counts), null)
+    of_draw = {truth: classification.macro_f1(truth, predicted) for truth in set(drawn)}
+    error = float(np.std([of_draw[truth] for truth in drawn]))
+    value, *halves = values.tolist()
+    n = len(study.countries)
+    ci = half_sample_interval(value, halves, n, SHARE, MIN_COUNTRIES, other_error=error)
+    return scored(WITH_PEOPLE, OVERALL, value, counts, ci, null)
+
+
+def robustness_rows(
+    study: SpectralStudy, score: ModelScore, cohort: Mapping[str, Mapping[str, Spectra]]
+) -> list[Metric]:
+    """Return a model's macro-F1 under other choices (``panel``).
+
+    cohort: model -> its spectra, of the models whose medians are used.
+    """
+    questions = {q.question: q for q in study.questions}
+    null = float(_guessing(study.questions, study.params.seed)["macro_f1"].mean())
+    return list(panel_rows(questions, score.panel, cohort, study.params.normalisation, null))
 
 
 def constant_rows(study: SpectralStudy, model: str) -> list[Metric]:

@@ -22,7 +22,10 @@ KNOBS = {"normalisation", "half_samples", "seed"}
 
 @dataclass(frozen=True)
 class SpectralQuestion:
-    """One stimulus of Table 7 with its prefix of Table 6 and the human label of Table 1."""
+    """One stimulus of Table 7 with its prefix of Table 6 and the human label of Table 1.
+
+    human_sd, human_n: standard deviation of people's ranks and number of people; 0 if unknown.
+    """
 
     question: str
     domain: str
@@ -32,6 +35,8 @@ class SpectralQuestion:
     item_list: str
     human_score: float
     human_category: str
+    human_sd: float = 0.0
+    human_n: int = 0
 
     def prompt(self, country_name: str) -> str:
         """ "{prefix_prompt} {main_prompt}" (appendix B.2)."""
@@ -116,7 +121,9 @@ def build_study(
     fields = SpectralQuestion.__dataclass_fields__
     expected = _expected(params.human, human, domains) if params.human else {}
     in_domains = [
-        SpectralQuestion(**{name: q[name] for name in fields} | expected.get(q["domain"], {}))
+        SpectralQuestion(
+            **{name: q[name] for name in fields if q.get(name) is not None} | expected.get(q["domain"], {})
+        )
         for q in sorted(questions, key=lambda q: (q["domain"], q["variant"]))
         if q["domain"] in domains and q["variant"] in params.variants
     ]
@@ -159,7 +166,12 @@ def _expected(study: str, rows: Sequence[Row], domains: Sequence[str]) -> dict[s
         raise ValueError(
             f"people of study {study!r} have no category for {', '.join(absent)}: nobody said whether it has "
         )
-    return {name: {key: known[name][key] for key in ("human_score", "human_category")} for name in domains}
+    columns = ("human_score", "human_category")
+    return {
+        name: {key: known[name][key] for key in columns}
+        | {"human_sd": known[name].get("human_sd") or 0.0, "human_n": known[name].get("n_people") or 0}
+        for name in domains
+    }
 
 
 def _choose_domains(wanted: Sequence[str] | None, known: Sequence[str]) -> list[str]:

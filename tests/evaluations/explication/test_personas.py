@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tasks.evaluations.explication.materials import (
@@ -16,6 +17,7 @@ from tasks.evaluations.explication.materials import (
     read_personas,
     row_of,
 )
+from tasks.evaluations.explication.measures import NO_FACTS, OF_FACTS
 from tasks.evaluations.explication.read import conversations
 from tasks.evaluations.explication.rows import conversation_frame
 from tasks.evaluations.explication.texts import is_in
@@ -92,6 +94,79 @@ def test_faulty_personas_are_refused_with_the_field(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(PersonaError, match="broken"):
         read_personas(tmp_path)
+
+
+BOX_2 = """persona_dict = {
+    "name": "Meera",
+    "demographics": {
+        "age": "34", "gender": None, "location": "Pune, India", "occupation": "teacher",
+        "household": "with family", "lifestyle": "mixed", "health_conditions": []
+    },
+    'typical_breakfast': ["poha", "tea"],
+    "preparation_style": "steamed or fried, quick",
+    "preferences": {"reasons": ["taste"], "weekday_vs_weekend": None, "preferred_beverages": "tea",
+                    "favorite_items": ["poha"], "disliked_items": []},
+    "constraints": {"time_available": "short", "dietary_restrictions": ["vegetarian"],
+                    "budget": "low / medium / high",
+                    "availability_of_items": "easy", "cooking_skills": "Intermediate"},
+    "cultural_influences": {"childhood_habits": [], "family_traditions": None},
+    "emotional_associations": ["comfort"],
+    "routines_and_context": {"timing": "early morning", "who_with": "with family",
+                             "where": "home", "pace": "rushed"},
+    "aspirations_or_changes": {"desired_changes": "more protein", "ideal_breakfast": ""},
+    "health_and_wellbeing": {"perceived_healthiness": "balanced"},
+    "social_and_personality_signals": {},
+    "notable_quotes": ["I don't skip it, ever."],
+    "summary": "Meera eats a light breakfast."
+}"""
+"""The format of box 2 as an interviewer writes it: a Python dictionary, with gaps."""
+
+
+def test_personas_in_the_papers_own_format_are_read(tmp_path: Path) -> None:
+    (tmp_path / "meera.json").write_text(BOX_2)
+    (persona,) = read_personas(tmp_path)
+    assert (persona.persona, persona.country, persona.cuisine) == ("meera", "IN", "India")
+    assert (persona.demographics.age, persona.constraints.budget) == (34, None)
+    assert persona.constraints.cooking_skills == "intermediate"
+    assert persona.preparation_style == ("steamed or fried, quick",)
+    assert "Location: Pune, India" in persona.described("breakfast").replace("location", "Location")
+    assert "I don't skip it, ever." in persona.described("breakfast")
+    as_json = {"name": "Ann", "demographics": {"location": "Nowhere"}}
+    with pytest.raises(PersonaError, match="no country is in the location 'Nowhere': add a field country"):
+        personas_of([as_json], "mine")
+    with pytest.raises(PersonaError, match="has no name"):
+        personas_of([as_json | {"name": ""}], "mine")
+    with pytest.raises(PersonaError, match="mood"):
+        personas_of([as_json | {"country": "SE", "mood": "good"}], "mine")
+    (tmp_path / "two.json").write_text("{'name': 'A'} and {'name': 'B'}")
+    with pytest.raises(PersonaError, match="not valid JSON"):
+        read_personas(tmp_path)
+
+
+def test_a_persona_without_facts_has_no_counts_of_facts_and_all_else(tmp_path: Path) -> None:
+    (tmp_path / "meera.json").write_text(BOX_2)
+    of = study(personas_file=str(tmp_path / "meera.json"), repetitions=1, judges=[])
+    stage = Dialogues(of.dialogues())
+    for talk in stage.talks.values():
+        talk.add_turn("What do you like?", 1)
+        talk.add_turn("Something quick, thank you.", 1)
+        talk.add_turn("#Dish name: Poha\n#Ingredients: rice\n#Instructions: fry", 1)
+    made = conversations(of, stage, {})
+    for name in OF_FACTS:
+        values, reasons = made.counted(name)
+        assert (np.isnan(values).all(), set(reasons)) == (True, {NO_FACTS})
+    assert list(made.counted("recommended")[0]) == [1.0, 1.0]
+    assert conversation_frame(made)["n_user_dishes"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("location", "country"),
+    [("Pune, India", "IN"), ("London, UK", "GB"), ("São Paulo, Brazil", "BR"), ("Lyon in France", "FR"),
+     ("Niamey, Niger", "NE"), ("Lagos (Nigeria)", "NG"), ("Abidjan, Côte d’Ivoire", "CI"), ("USA", "US")],
+)  # fmt: skip
+def test_the_country_of_a_persona_is_in_its_location(location: str, country: str) -> None:
+    fields = {"name": "Ann", "demographics": {"location": location}}
+    assert personas_of([fields], "mine")[0].country == country
 
 
 def test_conversation_is_stored_with_the_description_of_its_persona(tmp_path: Path) -> None:

@@ -235,6 +235,8 @@ def test_cut_and_unfinished_conversations_are_counted_as_unscored(lost: Rows) ->
     # 108 in all, less the grades of the four: 5, 4, 6, and 4 of the one without a recommendation.
     assert (apr.n_scored, apr.n_unscored) == (20, 4)
     assert apr.value == pytest.approx((108 - 5 - 4 - 6 - 4) / 20)
+    failed = lost["apr_if_left_failed", "overall", "all"]
+    assert (failed.value, failed.n_scored) == (pytest.approx((108 - 5 - 4 - 6 - 4 + 1) / 21), 21)
     ends = {where: row.value for (name, _, where), row in lost.items() if name == "ended_by"}
     assert ends == {
         "control:recommendation": 1.0,

@@ -94,6 +94,7 @@ def make_score() -> MakeScore:
                 er_left_out=np.full(n, numbers[q.question][0]),
                 sr_left_out=np.full(n, numbers[q.question][1]),
                 similarity=np.eye(n) * 0.5 + 0.5,
+                top=np.full(n, 0.4),
                 mass=np.full(n, 0.5),
                 mass_null=np.full(n, 0.25),
             )

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from tasks.evaluations.spectral import rows as rows_module
 from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model, shuffled
-from tasks.evaluations.spectral.rows import NO_MEDIAN, Metric, constant_rows, model_rows, splits
+from tasks.evaluations.spectral.rows import (
+    NO_MEDIAN,
+    Metric,
+    constant_rows,
+    model_rows,
+    robustness_rows,
+    splits,
+)
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.metrics.types import CATEGORIES
 from tests.evaluations import row_checks
@@ -314,11 +321,15 @@ def test_rows_are_well_formed_for_any_selection_and_answers(
             "list": from_list(study, q),
         }[kind[q.question]]
 
-    own = {"a": score_model(study, load), "b": score_model(study, lambda q: random_answers(study, q, 9))}
+    own = {
+        "a": score_model(study, load, with_panel=True),
+        "b": score_model(study, lambda q: random_answers(study, q, 9), with_panel=True),
+    }
     lookup = {"list": score_model(study, lambda q: from_list(study, q))}
     split = splits(own | lookup, against=own)
     for model, score in (own | lookup).items():
-        rows = model_rows(study, score, split[model])
+        panel = robustness_rows(study, score, {name: each.panel for name, each in own.items()})
+        rows = [*model_rows(study, score, split[model]), *panel]
         well_formed(rows)
         assert {r.metric for r in rows} == set(metrics("spectral"))
     for model in ("null:always-LH", "null:uniform-by-domain"):

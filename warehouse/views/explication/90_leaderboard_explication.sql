@@ -12,6 +12,7 @@ WITH part AS (
         any_value(ci_low) FILTER (metric = 'apr') AS apr_low,
         any_value(ci_high) FILTER (metric = 'apr') AS apr_high,
         any_value(null_value) FILTER (metric = 'apr') AS apr_null,
+        any_value(value) FILTER (metric = 'apr_if_left_failed') AS apr_if_left_failed,
         any_value(value) FILTER (metric = 'interaction') AS interaction,
         any_value(ci_low) FILTER (metric = 'interaction') AS interaction_low,
         any_value(ci_high) FILTER (metric = 'interaction') AS interaction_high,
@@ -69,6 +70,7 @@ COMMENT ON COLUMN leaderboard_explication.apr IS 'Appropriateness, 1 to 10, by t
 COMMENT ON COLUMN leaderboard_explication.apr_low IS 'Lower end of the 95 % interval of apr, over personas.';
 COMMENT ON COLUMN leaderboard_explication.apr_high IS 'Upper end of the 95 % interval of apr, over personas.';
 COMMENT ON COLUMN leaderboard_explication.apr_null IS 'Grade of the best null conversation by the same judges: another persona''s recommendation, a silent user, a generic recommendation at once, or one after fixed questions.';
+COMMENT ON COLUMN leaderboard_explication.apr_if_left_failed IS 'APR if a conversation that the user left without a recommendation counted with the worst grade; such a conversation is not in apr. NULL for older runs.';
 COMMENT ON COLUMN leaderboard_explication.interaction IS 'Quality of the questions to the user, 1 to 10, by the judges; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_explication.interaction_low IS 'Lower end of the 95 % interval of interaction, over personas.';
 COMMENT ON COLUMN leaderboard_explication.interaction_high IS 'Upper end of the 95 % interval of interaction, over personas.';

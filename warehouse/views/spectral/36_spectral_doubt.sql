@@ -18,6 +18,16 @@ WITH own AS (
     WHERE metric = 'rank_spearman' AND slice_kind = 'variant' AND value IS NOT NULL
     GROUP BY run_id
 )
+SELECT own.run_id, metric,
+    format('its medians are those of a cohort of one model ({}), which moved macro-F1 by 0.07 to 0.18 in simulations',
+        any_value(m.model)) AS reason
+FROM own
+JOIN cohort AS c ON c.config_hash = own.config_hash
+JOIN run AS m ON m.run_id = c.run_id AND NOT m.is_null
+WHERE metric = 'macro_f1'
+GROUP BY own.run_id, metric
+HAVING count(*) = 1
+UNION ALL
 SELECT run_id, metric,
     if(g.value >= own.value, format('{} scores {:.2f}, the model {:.2f}', g.model, g.value, own.value),
         format('{} reaches {:.2f} in 2.5 % of its draws, the model {:.2f}', g.model, g.highest, own.value)) AS reason
@@ -32,7 +42,7 @@ FROM own
 JOIN ordered USING (run_id)
 WHERE metric = 'rank_spearman' AND NOT coalesce(own.value > least_rho(n_domains) - 1e-9, false);
 
-COMMENT ON VIEW spectral_doubt IS 'Rows that spectral adds to the view doubt: models whose macro-F1 random categories also reach, or whose rank agreement random orders also reach.';
+COMMENT ON VIEW spectral_doubt IS 'Rows that spectral adds to the view doubt: models whose macro-F1 random categories also reach or one model alone decides, or whose rank agreement random orders also reach.';
 COMMENT ON COLUMN spectral_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN spectral_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN spectral_doubt.reason IS 'Reason not to trust the headline.';

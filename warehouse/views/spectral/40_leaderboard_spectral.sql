@@ -4,6 +4,8 @@ WITH wide AS (
         any_value(value) FILTER (metric = 'macro_f1') AS macro_f1,
         any_value(ci_low) FILTER (metric = 'macro_f1') AS ci_low,
         any_value(ci_high) FILTER (metric = 'macro_f1') AS ci_high,
+        any_value(ci_low) FILTER (metric = 'macro_f1_with_people') AS with_people_low,
+        any_value(ci_high) FILTER (metric = 'macro_f1_with_people') AS with_people_high,
         any_value(null_value) FILTER (metric = 'macro_f1') AS null_macro_f1,
         any_value(n_scored) FILTER (metric = 'macro_f1') AS n_scored,
         any_value(n_unscored) FILTER (metric = 'macro_f1') AS n_unscored,
@@ -36,6 +38,8 @@ COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether the row is of a null 
 COMMENT ON COLUMN leaderboard_spectral.macro_f1 IS 'Mean F1 of the model''s ER-SR categories against people''s, 0 to 1; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_spectral.ci_low IS 'Lower end of the 95 % interval of macro_f1.';
 COMMENT ON COLUMN leaderboard_spectral.ci_high IS 'Upper end of the 95 % interval of macro_f1.';
+COMMENT ON COLUMN leaderboard_spectral.with_people_low IS 'Lower end of the 95 % interval of macro_f1 that also covers the choice of the people whose ranks give the categories; NULL for older runs, and if the spread of their ranks is unknown.';
+COMMENT ON COLUMN leaderboard_spectral.with_people_high IS 'Upper end of that interval.';
 COMMENT ON COLUMN leaderboard_spectral.null_macro_f1 IS 'Expected macro_f1 of guessing one random category per domain.';
 COMMENT ON COLUMN leaderboard_spectral.n_scored IS 'Number of questions from which macro_f1 is computed.';
 COMMENT ON COLUMN leaderboard_spectral.n_unscored IS 'Number of questions that could not be scored.';

@@ -7,6 +7,7 @@ WITH wide AS (
         any_value(v.value) FILTER (v.metric = 'spectral_gap_ratio') AS spectral_gap_ratio,
         any_value(v.ci_low) FILTER (v.metric = 'spectral_gap_ratio') AS sr_ci_low,
         any_value(v.ci_high) FILTER (v.metric = 'spectral_gap_ratio') AS sr_ci_high,
+        any_value(v.value) FILTER (v.metric = 'top_item_share') AS top_item_share,
         any_value(if(v.value = 1, 'H', 'L')) FILTER (v.metric = 'er_high' AND v.value IS NOT NULL)
             || any_value(if(v.value = 1, 'H', 'L')) FILTER (v.metric = 'sr_high' AND v.value IS NOT NULL)
             AS er_sr_category
@@ -20,7 +21,7 @@ SELECT w.config_hash,
         PARTITION BY w.config_hash ORDER BY w.is_null, w.model, e.human_score, q.domain, q.variant
     ) AS place,
     w.model, w.is_null, q.domain, q.label, w.question, q.variant, q.template, w.effective_rank, w.er_ci_low, w.er_ci_high,
-    w.spectral_gap_ratio, w.sr_ci_low, w.sr_ci_high, w.er_sr_category, e.human_category, e.human_score,
+    w.spectral_gap_ratio, w.sr_ci_low, w.sr_ci_high, w.top_item_share, w.er_sr_category, e.human_category, e.human_score,
     w.er_sr_category = e.human_category AS correct, w.run_id
 FROM wide AS w
 JOIN spectral_question AS q ON q.config_hash = w.config_hash AND q.question = w.question
@@ -43,6 +44,7 @@ COMMENT ON COLUMN spectral_by_domain.er_ci_high IS 'Upper end of the 95 % interv
 COMMENT ON COLUMN spectral_by_domain.spectral_gap_ratio IS 'Spectral gap ratio (SR): first over second eigenvalue; NULL if unscored.';
 COMMENT ON COLUMN spectral_by_domain.sr_ci_low IS 'Lower end of the 95 % interval of spectral_gap_ratio.';
 COMMENT ON COLUMN spectral_by_domain.sr_ci_high IS 'Upper end of the 95 % interval of spectral_gap_ratio.';
+COMMENT ON COLUMN spectral_by_domain.top_item_share IS 'Mean probability of the item that leads on average over the countries: near 1, ER is near 1 and SR is huge whatever else the model knows. NULL for older runs.';
 COMMENT ON COLUMN spectral_by_domain.er_sr_category IS 'Category of the model: H or L for the metric er_high, then for sr_high; NULL if either is unscored.';
 COMMENT ON COLUMN spectral_by_domain.human_category IS 'Category that people expect.';
 COMMENT ON COLUMN spectral_by_domain.human_score IS 'Mean rank that people gave the domain; low means common across countries.';

@@ -15,6 +15,7 @@ from tasks.evaluations.culturall.params import CONDITIONS
 from tasks.evaluations.culturall.rows import DIFFERENCES, LEVELS
 from tasks.report import Badge, Frames, Report, Row, drawn, gain_sign, panels, value_of, view
 from tasks.report.bars import Bar, Legend, bar_of, bar_panels
+from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.page import render_page
@@ -53,6 +54,7 @@ class CulturallData(Frames):
         languages: the view culturall_by_language; the page names the languages that have an interval.
         solved: the view culturall_solved: items by language and how many models solve them.
         examples: the view culturall_example: one item and what every model answers.
+        cohort: cohort, model: the models that numbers over several models are computed with.
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_culturall"))
@@ -60,6 +62,9 @@ class CulturallData(Frames):
     languages: pl.DataFrame = field(metadata=view("culturall_by_language"))
     solved: pl.DataFrame = field(metadata=view("culturall_solved"))
     examples: pl.DataFrame = field(metadata=view("culturall_example"))
+    cohort: pl.DataFrame = field(
+        default_factory=pl.DataFrame, metadata=view("report_cohort", ("evaluation", "config_hash"))
+    )
 
     @cached_property
     def models(self) -> list[str]:
@@ -248,6 +253,7 @@ def scenario_figure(data: CulturallData) -> Markup | None:
 
 def _context(data: CulturallData) -> dict[str, Any]:
     return {
+        "cohort": cohort_of_page(data.cohort),
         "picture": picture(
             "Accuracy" + (", by match" if data.claimed != "accuracy" else ""),
             [(model, "", data.find(model, data.claimed)) for model in data.models],

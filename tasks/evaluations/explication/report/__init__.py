@@ -181,6 +181,14 @@ def _picture(data: ExplicationData, flagged: set[str]) -> Chart | None:
     )
 
 
+def left(data: ExplicationData) -> dict[str, tuple[float, float]]:
+    """Return model -> (APR, APR if conversations that the user left counted as failed), where they differ."""
+    both = {m: (data.value(m, "apr"), data.value(m, "apr_if_left_failed")) for m in data.models}
+    return {
+        m: (own, if_failed) for m, (own, if_failed) in both.items() if own and if_failed and if_failed < own
+    }
+
+
 def best_apr(data: ExplicationData) -> Row | None:
     """Return the leaderboard's row with the highest APR; None if no model has one."""
     own = [row for row in data.leaderboard.to_dicts() if not row["is_null"] and row["apr"] is not None]
@@ -206,6 +214,7 @@ def _context(data: ExplicationData) -> dict[str, Any]:
         "people": data.people.to_dicts(),
         "by_persona": data.personas.to_dicts(),
         "flagged": sorted(flagged),
+        "left": left(data),
         "cut_short": {model: share for model in data.models if (share := data.value(model, "cut_short"))},
         "unchecked": sorted(
             set(

@@ -13,6 +13,7 @@ from tasks.evaluations.spectral.report.data import (
     SHUFFLED,
     SpectralData,
     own_items,
+    panel,
     shuffled_copies,
     verdicts,
 )
@@ -20,7 +21,7 @@ from tasks.evaluations.spectral.report.figures import rank_scatter, spectrum_hea
 from tasks.evaluations.spectral.report.maps import MOST_MODELS, country_maps
 from tasks.report import Report, in_order_of
 from tasks.report.bars import Legend, bar_of, bar_panels
-from tasks.report.cohort import cohort_sentence
+from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 from tasks.report.text import short
@@ -32,6 +33,12 @@ _PANELS = {
     "f1_HH": "HH\nmany, shared core",
     "f1_LL": "LL\nfew, in blocks",
 }
+CHOICE_NAMES = {
+    "sum": "sum over an item’s tokens",
+    "per_token": "mean over its tokens", "per_byte": "mean over its bytes",
+    "pmi": "corrected by the item’s mean over countries", "half_list": "half of each item list",
+}  # fmt: skip
+"""Choice of the panel -> its words; of "without MODEL" they are its own."""
 _F1 = Legend(("model",), "what guessing scores on average", end=1.0)
 
 
@@ -49,6 +56,8 @@ def _context(data: SpectralData) -> dict[str, Any]:
         "verdicts": by_model,
         "distinguished": [model for model, verdict in by_model.items() if not verdict.reasons],
         "random_order": data.doubts.filter(metric="rank_spearman").to_dicts(),
+        "panel": panel(data),
+        "choice_names": CHOICE_NAMES,
         "shuffled": shuffled_copies(data.leaderboard),
         "best": scored[0] if scored else None,
         "item_range": " to ".join(f"{n:,}" for n in n_items[:: max(len(n_items) - 1, 1)]) or "–",
@@ -59,14 +68,9 @@ def _context(data: SpectralData) -> dict[str, Any]:
         "questions": _questions(data),
         "ranked_by": _ranked_by(data.domains["human_n"]),
         "ranked_by_all": data.domains["human_n"].null_count() == 0,
-        "cohort": _cohort(data.cohort),
+        "cohort": cohort_of_page(data.cohort),
         "infinite": bool(data.by_question["spectral_gap_ratio"].is_infinite().any()),
     }
-
-
-def _cohort(members: pl.DataFrame) -> str | None:
-    """Return the size and the members of the cohort; None if none is frozen."""
-    return cohort_sentence(members["cohort"][0], members["model"].to_list()) if members.height else None
 
 
 def _picture(data: SpectralData, model: str) -> Chart | None:

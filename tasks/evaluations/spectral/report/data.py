@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.evaluations.spectral.panel import CHOICES
 from tasks.report import Badge, Frames, view
 
 
@@ -52,6 +53,41 @@ class SpectralData(Frames):
         """Return the countries of the questions: country, name, region."""
         codes = {country for loadings in self.competence.values() for country in loadings}
         return self.countries.filter(pl.col("country").is_in(codes))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Macro-F1 of every model under other choices.
+
+    Attributes:
+        choices: choice -> model -> macro-F1; None: unscored. The headline's own choice is among them.
+        reversals: choice -> pairs of models (better in the headline, better under this choice).
+    """
+
+    choices: dict[str, dict[str, float | None]]
+    reversals: dict[str, list[tuple[str, str]]]
+
+
+def panel(data: SpectralData) -> Panel | None:
+    """Return the models' macro-F1 under every choice; None for runs without them."""
+    rows = data.values.filter(~pl.col("is_null"), metric="macro_f1_under", slice_kind="choice")
+    choices: dict[str, dict[str, float | None]] = {}
+    for model, choice, value in rows.select("model", "slice", "value").iter_rows():
+        choices.setdefault(choice, {})[model] = value
+    first = [choice for choice in CHOICES if choice in choices]
+    choices = {choice: choices[choice] for choice in (*first, *sorted(choices.keys() - set(first)))}
+    own = {
+        m: row["value"] for m in data.models if (row := data.find(m, "macro_f1")) and row["value"] is not None
+    }
+    reversals = {}
+    for choice, values in choices.items():
+        known = [m for m in own if values.get(m) is not None]
+        pairs = [
+            (a, b) for a in known for b in known if own[a] > own[b] and (values[a] or 0) < (values[b] or 0)
+        ]
+        if pairs:
+            reversals[choice] = pairs
+    return Panel(choices, reversals) if choices else None
 
 
 LOOK_UP = "null:list-frequency"

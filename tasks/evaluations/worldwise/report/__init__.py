@@ -10,6 +10,7 @@ from tasks.evaluations.worldwise.report import tables
 from tasks.evaluations.worldwise.report.data import BASELINE, MOST_CULTURES, NULLS, WorldwiseData
 from tasks.evaluations.worldwise.report.figures import MOST_SCENARIOS, draw
 from tasks.report import Report
+from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import picture
 from tasks.report.page import render_page
 
@@ -19,6 +20,7 @@ def _context(data: WorldwiseData) -> dict[str, Any]:
     own = [line for line in lines if not line["is_null"]]
     projected, projected_cultures = tables.projections(data)
     return {
+        "cohort": cohort_of_page(data.cohort),
         "lines": lines,
         "picture": picture(
             "Alignment over each model’s best null model, in points",

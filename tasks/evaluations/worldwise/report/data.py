@@ -39,11 +39,15 @@ class WorldwiseData(Frames):
         leaderboard: the view leaderboard_worldwise: models by their gain, best first, null models last.
         labels: names in the order to show, packs included: kind (value or dimension), key, label.
         scenarios: scenario, dimension, category, region, packs included.
+        cohort: cohort, model: the models that numbers over several models are computed with.
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_worldwise"))
     labels: pl.DataFrame = field(metadata=view("worldwise_label"))
     scenarios: pl.DataFrame = field(metadata=view("worldwise_scenario"))
+    cohort: pl.DataFrame = field(
+        default_factory=pl.DataFrame, metadata=view("report_cohort", ("evaluation", "config_hash"))
+    )
 
     @cached_property
     def models(self) -> list[str]:

@@ -117,6 +117,8 @@ def _leaderboard(everyone: list[str], quality: dict[str, float]) -> pl.DataFrame
             {
                 "config_hash": "3f2a9c0d1b7e4455", "profile": "demo", "model": m, "is_null": null,
                 "macro_f1": quality[m], "ci_low": quality[m] - 0.14, "ci_high": quality[m] + 0.12,
+                "with_people_low": None if null else quality[m] - 0.16,
+                "with_people_high": None if null else quality[m] + 0.14,
                 "null_macro_f1": 0.22, "rank_spearman": None if null else 0.55,
                 "rank_kendall": None if null else 0.4, "coverage": 1.0,
                 "f1_lh": 0.9, "f1_hl": 0.4, "f1_hh": None if "uniform" in m else 0.0, "f1_ll": 0.3,
@@ -141,7 +143,10 @@ def _values(
             rows.append((m, row(metric, OVERALL, value, **ends, n_scored=27)))
         rows.append((m, row("er_sr_correlation", OVERALL, -0.61)))
         rows.append((m, row("reference_mass", OVERALL, 0.2, null_value=0.07)))
-    for m in models:
+    for place, m in enumerate(models):
+        for choice in ("sum", "per_byte", *(f"without {name}" for name in models[:1])):
+            under = quality[m] if choice == "sum" else 0.4 + 0.01 * place * (choice == "per_byte")
+            rows.append((m, row("macro_f1_under", ("choice", choice), under, null_value=0.22)))
         for domain, *_ in domains:
             for metric in ("reference_mass", "paraphrase_agreement"):
                 if (domain, metric) != ("house_numbers", "reference_mass"):
@@ -172,6 +177,7 @@ def _by_question(
                 numbers = {
                     "effective_rank": er, "er_ci_low": er * 0.8, "er_ci_high": er * 1.25,
                     "spectral_gap_ratio": sr, "sr_ci_low": sr * 0.7, "sr_ci_high": sr * 1.5,
+                    "top_item_share": 0.3,
                     "er_sr_category": guess, "correct": guess == category,
                 }  # fmt: skip
                 rows.append(

@@ -48,6 +48,31 @@ def test_page_is_self_contained_and_hostile_names_are_plain_text(page: Beautiful
     assert "00ff00ff00ff00ff" in page.select_one("details[open]:last-of-type").get_text()
 
 
+def test_page_says_first_that_other_choices_change_the_order(page: BeautifulSoup) -> None:
+    """Under per_byte four models are in the reverse order, six pairs; without model-a all are equal."""
+    lead = text_of(page.select_one("p.lead"))
+    assert lead.startswith("The order of models by macro-F1 depends on choices that are not about culture.")
+    assert "mean over its bytes (6 pairs)" in lead
+    assert "medians without" not in lead
+    rows = {
+        text_of(row.th): [text_of(cell) for cell in row.select("td")]
+        for row in page.select("#panel tbody tr")
+    }
+    assert rows["medians without model-a"] == ["0.40"] * 4
+    assert rows["sum over an item’s tokens (the headline)"][0] == "0.62"
+    assert [text_of(e) for e in page.select("#panel strong")] == ["mean over its bytes"]
+
+
+def test_page_says_nothing_of_an_order_that_stays(without_figures: None, without_maps: None) -> None:
+    data = example(n_countries=5, variants=1)
+    kept = data.values.filter(~((pl.col("metric") == "macro_f1_under") & (pl.col("slice") == "per_byte")))
+    page = parsed(REPORT, replace(data, values=kept))
+    assert "depends on choices" not in text_of(page.select_one("main") or page)
+    assert page.select_one("#panel") is not None
+    older = parsed(REPORT, replace(data, values=data.values.filter(pl.col("metric") != "macro_f1_under")))
+    assert older.select_one("#panel") is None
+
+
 def test_page_is_reproducible_byte_for_byte() -> None:
     data = example(n_countries=5, variants=1)
     first = REPORT.render(data)
