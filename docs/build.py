@@ -22,6 +22,7 @@ DOCS = REPOSITORY / "docs"
 ELSEWHERE = {
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
     "deployments/cluster/README.md": "cluster.md",
 }
