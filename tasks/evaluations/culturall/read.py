@@ -117,10 +117,10 @@ def matches(item: CulturallItem, text: str) -> bool:
         further = {letter: [text] for letter, text in english.items()}
         further.setdefault(item.native.answer, []).extend([*item.accepted[1:], *item.accepted_in_english[1:]])
         return chosen_letter(text, item.native.question, item.language, further) == item.native.answer
-    own, english = item.native, item.english
+    own = item.native
     if is_match(text, item.accepted, item.language, own.question, item.region, own.scenario):
         return True
-    asked, told = (english.question, english.scenario) if english else ("", "")
+    asked, told = (item.english.question, item.english.scenario) if item.english else ("", "")
     return is_match(text, item.accepted_in_english, "en", asked, item.region, told)
 
 

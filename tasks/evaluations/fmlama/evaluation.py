@@ -120,7 +120,12 @@ def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
     predictions = _predictions(study, completions) if study.judges else []
     if isinstance(predictions, str):
         return requests
-    return [*requests, *judging(study, judge_prompts(study.rubric, _with_predictions(predictions)))]
+    return [
+        *requests,
+        *judging(
+            study, judge_prompts(study.rubric, _with_predictions(predictions), study.params.direct_matches)
+        ),
+    ]
 
 
 def ask_shared(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
@@ -129,7 +134,7 @@ def ask_shared(study: FmlamaStudy, completions: Completions) -> list[Request[Any
     """
     vectors = [request for request in _vectors(study).values() if not isinstance(request, str)]
     nulls = [dish for of_origin in (False, True) for dish in _null_predictions(study, of_origin)]
-    return [*vectors, *judging(study, judge_prompts(study.rubric, nulls))]
+    return [*vectors, *judging(study, judge_prompts(study.rubric, nulls, study.params.direct_matches))]
 
 
 def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> FmlamaAnswers:
@@ -229,11 +234,12 @@ def _marks(
     if isinstance(predictions, str):
         return predictions
     predictions = list(predictions)
-    prompts = judge_prompts(study.rubric, _with_predictions(predictions))
+    prompts = judge_prompts(study.rubric, _with_predictions(predictions), study.params.direct_matches)
     lacking = [Marks(dish, ()) for dish in predictions if not dish.predicted]
+    requests = {request.engine: completions(request) for request in judging(study, prompts)}
     return {
-        request.engine: [*read_marks(study.rubric, prompts, completions(request)), *lacking]
-        for request in judging(study, prompts)
+        judge: [*read_marks(study.rubric, prompts, requests.get(judge, {})), *lacking]
+        for judge in (study.judges if prompts else ())
     }
 
 

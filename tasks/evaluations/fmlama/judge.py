@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from tasks.engines.protocols import Sampling
 from tasks.judging.rubric import Rubric, judge_prompt, load_rubric, shorten
@@ -21,6 +22,7 @@ from tasks.loop.requests import Engine
 
 MES_RUBRIC = Path(__file__).parent / "rubrics" / "mes.toml"
 SAMPLING = Sampling(temperature=0.0, max_tokens=4096)
+Direct = Literal["judged", "given"]
 
 
 @cache
@@ -42,44 +44,70 @@ class JudgedDish:
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """The judge's prompt about a dish; ``keys`` are its top-l predictions in the order of the prompt."""
+    """The judge's prompt about a dish.
+
+    Attributes:
+        keys: its top-l predictions. asked: those that the judge marks, in the order of the prompt; the others
+            are ingredients of the reference, and Correct without a judge.
+        prompt: is not sent if ``asked`` is empty.
+    """
 
     dish: JudgedDish
     keys: tuple[str, ...]
+    asked: tuple[str, ...]
     prompt: Prompt
 
 
 @dataclass(frozen=True)
 class Marks:
-    """The judge's verdicts on a dish's top-l predictions, in their order."""
+    """The verdicts on a dish's top-l predictions, in their order; those in ``given`` are no judge's."""
 
     dish: JudgedDish
     verdicts: tuple[Verdict, ...]
+    given: frozenset[str] = frozenset()
 
     @property
     def is_answered(self) -> bool:
         """Whether the judge wrote anything, readable or not."""
-        return any(verdict.unscored_reason != UNANSWERED for verdict in self.verdicts)
+        judged = (verdict for verdict in self.verdicts if verdict.key not in self.given)
+        return any(verdict.unscored_reason != UNANSWERED for verdict in judged)
 
 
-def judge_prompts(rubric: Rubric, dishes: Iterable[JudgedDish]) -> list[JudgePrompt]:
+def judge_prompts(
+    rubric: Rubric, dishes: Iterable[JudgedDish], direct: Direct = "judged"
+) -> list[JudgePrompt]:
     """Return one prompt per dish.
+
+    Args:
+        direct: whether judges mark predictions that the reference lists, or these are given as Correct.
 
     Raises:
         ValueError: a dish has no reference ingredients, or fewer predictions than those.
     """
-    return [_prompt(rubric, dish) for dish in dishes]
+    return [_prompt(rubric, dish, direct) for dish in dishes]
 
 
 def read_marks(
     rubric: Rubric, prompts: Sequence[JudgePrompt], completions: Mapping[str, Completion]
 ) -> list[Marks]:
     """Return the verdicts on every dish; a prediction without an answer is unscored, with the reason."""
-    opinions = [read_opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
     return [
-        Marks(each.dish, tuple(replace(opinion.verdict, value=opinion.score) for opinion in of_dish))
-        for each, of_dish in zip(prompts, opinions, strict=True)
+        Marks(each.dish, tuple(_verdicts(rubric, each, completions)), frozenset(each.keys) - {*each.asked})
+        for each in prompts
     ]
+
+
+def _verdicts(rubric: Rubric, each: JudgePrompt, completions: Mapping[str, Completion]) -> Iterator[Verdict]:
+    """Yield the verdicts on a dish's predictions, in their order."""
+    completion = completions.get(each.prompt.id) if each.asked else None
+    opinions = dict(zip(each.asked, read_opinions(completion, each.asked, rubric), strict=True))
+    for key in each.keys:
+        opinion = opinions.get(key)
+        yield (
+            replace(opinion.verdict, value=opinion.score)
+            if opinion
+            else Verdict(key, "Correct", "direct match", 1.0, None)
+        )
 
 
 def mean_marks(by_judge: Sequence[Sequence[Marks]]) -> list[Marks]:
@@ -92,7 +120,9 @@ def mean_marks(by_judge: Sequence[Sequence[Marks]]) -> list[Marks]:
         return list(by_judge[0])
     return [
         Marks(
-            each[0].dish, tuple(_mean(verdicts) for verdicts in zip(*(m.verdicts for m in each), strict=True))
+            each[0].dish,
+            tuple(_mean(verdicts) for verdicts in zip(*(m.verdicts for m in each), strict=True)),
+            each[0].given,
         )
         for each in zip(*by_judge, strict=True)
     ]
@@ -113,7 +143,7 @@ def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Itera
     is read.
     """
     for each in (marked for marked in marks if marked.is_answered):
-        for verdict in each.verdicts:
+        for verdict in (v for v in each.verdicts if v.key not in each.given):
             yield verdict_row(
                 judge,
                 f"{rubric.name} {rubric.hash()}",
@@ -126,7 +156,7 @@ def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Itera
             )
 
 
-def _prompt(rubric: Rubric, dish: JudgedDish) -> JudgePrompt:
+def _prompt(rubric: Rubric, dish: JudgedDish, direct: Direct) -> JudgePrompt:
     n = len(dish.reference)
     if not 0 < n <= len(dish.predicted):
         raise ValueError(
@@ -134,6 +164,14 @@ def _prompt(rubric: Rubric, dish: JudgedDish) -> JudgePrompt:
             "predictions; MES needs at least one ingredient, and as many predictions as ingredients"
         )
     keys = tuple(shorten(text, rubric.max_chars) for text in dish.predicted[:n])
-    fields = {"dish": dish.name, "origin": dish.origin, "reference": dish.reference, "predicted": keys}
+    asked = tuple(key for key in keys if direct == "judged" or key not in dish.reference)
+    fields = {
+        "dish": dish.name,
+        "origin": dish.origin,
+        "reference": dish.reference,
+        "predicted": asked or keys,
+    }
     inputs = {name: fields[name] for name in rubric.inputs}
-    return JudgePrompt(dish, keys, judge_prompt(rubric, inputs, keys, with_probabilities=False))
+    return JudgePrompt(
+        dish, keys, asked, judge_prompt(rubric, inputs, asked or keys, with_probabilities=False)
+    )

@@ -82,6 +82,11 @@ class FmlamaParams(GenerationParams):
         description="direct: judges give a verdict and its reason; reasoned: they weigh it in free text and "
         "then give a score from 0 to 1",
     )
+    direct_matches: Literal["judged", "given"] = Field(
+        "judged",
+        description="predictions that the reference lists: marked by judges like the others, or, as in the "
+        "paper's program, given as Correct without a judge",
+    )
     judged_dishes_per_origin: int = Field(5, ge=1, description="number of dishes per origin that judges see")
     dishes_per_part: int = Field(
         64, ge=1, description="dishes stored together; a killed run loses at most this many"

@@ -126,13 +126,15 @@ def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
         dishes = tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
     if isinstance(dishes, str):
         return {}
-    prompts = judge_prompts(study.rubric, [dish for dish in dishes if dish.predicted])
+    prompts = judge_prompts(study.rubric, [d for d in dishes if d.predicted], study.params.direct_matches)
     scores: Marked = {}
     for request in judging(study, prompts):
         judge, stored = study.judges[request.engine], completions(request)
         name = "mes" if len(study.judges) == 1 else score_name("mes", judge)
         for prompt, own in zip(prompts, read_marks(study.rubric, prompts, stored), strict=True):
             opinions = [Opinion(verdict) for verdict in own.verdicts]
+            if not prompt.asked:  # nothing was left for the judge
+                continue
             verdicts = verdict_scores(judge, opinions, prompt.prompt, stored.get(prompt.prompt.id))
             scores.setdefault(own.dish.url, {})[name] = verdicts
     return scores

@@ -299,6 +299,7 @@ class FmlamaStudy:
         """Return the hash of everything that models must share for their numbers to be comparable."""
         knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGES if self.judges else set()))
         knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
+        knobs |= {"direct_matches": "given"} if self.judges and self.params.direct_matches == "given" else {}
         hashes = sorted(judge.hash for judge in self.judges.values())
         if len(hashes) == 1:  # keeps the hash of runs from before several judges were possible
             knobs |= {"judge": self.params.judges[0], "judged_by": digest([*hashes, self.rubric.hash()])}
@@ -388,6 +389,7 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 
 def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
     """Return the request to each judge, if there is something to judge."""
+    asked = [each.prompt for each in prompts if each.asked]
     return [
         Prompts(
             role="judge",
@@ -395,10 +397,10 @@ def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]
             topic=study.probes[0].condition.slug,
             label="mes",
             batch=study.params.batch,
-            prompts=[each.prompt for each in prompts],
+            prompts=asked,
             sampling=SAMPLING,
         )
-        for judge in (study.judges if prompts else ())
+        for judge in (study.judges if asked else ())
     ]
 
 

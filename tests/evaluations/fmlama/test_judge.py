@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,20 @@ def test_reasoned_judgement_is_a_share(rubric: Rubric) -> None:
     (marks,) = read_marks(own, [prompt], {prompt.prompt.id: Completion(text, "stop", 1, 1)})
     assert [verdict.value for verdict in marks.verdicts] == [1.0, 0.25]
     assert [verdict.verdict for verdict in marks.verdicts] == ["Correct", "Incorrect"]
+
+
+def test_direct_matches_may_be_given_without_a_judge(rubric: Rubric) -> None:
+    """Poutine's gravy is in the reference; a dish of direct matches alone has no prompt."""
+    plain = replace(POUTINE, predicted=POUTINE.reference)
+    some, all_direct = judge_prompts(rubric, [POUTINE, plain], "given")
+    assert (some.keys, some.asked) == (("potato", "gravy", "cheddar"), ("potato", "cheddar"))
+    assert some.prompt.schema is not None
+    assert list(some.prompt.schema["properties"]) == ["potato", "cheddar"]
+    assert all_direct.asked == ()
+    said = json.dumps({key: {"verdict": "Incorrect", "reason": "not used"} for key in some.asked})
+    marks = read_marks(rubric, [some, all_direct], {some.prompt.id: Completion(said, "stop", 1, 1)})
+    assert [verdict.value for verdict in marks[0].verdicts] == [0.0, 1.0, 0.0]
+    assert [verdict.value for verdict in marks[1].verdicts] == [1.0, 1.0, 1.0]
+    lost = read_marks(rubric, [some], {})
+    assert [verdict.value for verdict in lost[0].verdicts] == [None, 1.0, None]
+    assert [row.judged for row in verdict_rows(JUDGE, rubric, marks)] == ["potato", "cheddar"]
