@@ -88,6 +88,7 @@ def is_match(
     question: str = "",
     region: str = "",
     scenario: str = "",
+    spoken: str = "",
 ) -> bool:
     """Return whether a free answer is accepted.
 
@@ -97,10 +98,11 @@ def is_match(
         question: may name a unit, which the answer can then omit, and words that it may repeat.
         region: ISO 3166-1; for currencies and the order of numeric dates.
         scenario: words that a sentence may repeat before the answer.
+        spoken: the language of denials and corrections beside English; "": ``language``.
     """
     region = region or locales.likely_region(language)
     item = _Accepted(tuple(accepted), language, question, region, scenario)
-    return any(item.takes(claim) or item.takes_parts(claim) for claim in claims(answer, language))
+    return any(item.takes(claim) or item.takes_parts(claim) for claim in claims(answer, spoken or language))
 
 
 @dataclass(frozen=True)
@@ -414,8 +416,9 @@ class _Accepted:
         digits = {part for word in words for part in regex.findall(r"\d+", word)}
         if digits - set(regex.findall(r"\d+", fold(self.question, self.language))):
             return False
-        if len(pieces) < least and not _UNSPACED.match("".join(pieces)):
-            context = ""  # a word or two beside the answer are a part of it, no sentence around it
+        n_telling = sum(piece not in fillers(self.language) for piece in pieces)
+        if n_telling < least and not _UNSPACED.match("".join(pieces)):  # a part of the answer, no sentence
+            context = ""
         folded = fold(context, self.language)
         near = (*self.question_words, *(words_of(folded, self.language) if context else ()))
         together = folded.replace(" ", "")

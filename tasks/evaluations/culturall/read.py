@@ -121,7 +121,7 @@ def matches(item: CulturallItem, text: str) -> bool:
     if is_match(text, item.accepted, item.language, own.question, item.region, own.scenario):
         return True
     asked, told = (item.english.question, item.english.scenario) if item.english else ("", "")
-    return is_match(text, item.accepted_in_english, "en", asked, item.region, told)
+    return is_match(text, item.accepted_in_english, "en", asked, item.region, told, item.language)
 
 
 def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:
