@@ -29,17 +29,9 @@ from tasks.parsing import complaints, parse_toml, plain, text_of
 CATALOGUE = Path(__file__).parent / "catalogue"
 
 OPERATIONAL = {
-    "batch",
-    "delay",
-    "gpu_memory_utilization",
-    "kv_cache_memory_bytes",
-    "max_concurrency",
-    "max_num_seqs",
-    "max_retries",
-    "memory_gib",
-    "requests_per_minute",
-    "timeout",
-}
+    "batch", "delay", "gpu_memory_utilization", "kv_cache_memory_bytes", "max_concurrency", "max_num_seqs",
+    "max_retries", "memory_gib", "requests_per_minute", "timeout",
+}  # fmt: skip
 """Options of any engine that change only the speed of an answer."""
 
 TRUST = "CULTUREMETER_TRUST"
