@@ -89,8 +89,8 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
                 f"model {spec.name!r}: the weights in {folder!r} have other shapes than its config.json "
                 "describes: the files are of different models; get the model again"
             ) from error
-        exchanged = arguments.get("attn_implementation")
-        words = ("attn_implementation", "attention", exchanged)
+        exchanged = arguments.get("attn_implementation", "")
+        words = ("attn_implementation", "attention", str(exchanged))
         if config is not None and exchanged and any(word in reason for word in words):
             (named, *_) = config.architectures or ["it"]
             raise EngineError(
