@@ -87,5 +87,11 @@ def known(kind: str) -> list[str]:
     return sorted(HARMLESS.get(kind, {}))
 
 
+def in_flight(options: Mapping[str, Any]) -> int:
+    """Return the number of requests at once that the options of a server set; 0 if they set none."""
+    n = options.get("batch") or options.get("max_concurrency")
+    return n if isinstance(n, int) else 0
+
+
 def _never(_: Any) -> bool:
     return False

@@ -353,13 +353,6 @@ def check_trust(spec: EngineSpec) -> None:
         raise EngineError(f"model {spec.name!r}, options.load_format: {PICKLE_ADVICE}")
 
 
-def in_flight(spec: EngineSpec | None) -> int:
-    """Return the number of requests at once in a server's spec; 0 if it sets none."""
-    options = spec.options if spec and spec.is_served else {}
-    n = options.get("batch") or options.get("max_concurrency")
-    return n if isinstance(n, int) else 0
-
-
 def with_dtype(spec: EngineSpec) -> EngineSpec:
     """Return the spec with dtype "auto" replaced by its device's dtype (``devices.auto_dtype``).
 

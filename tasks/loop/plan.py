@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 
 from tasks.engines.contexts import context_of
+from tasks.engines.options import in_flight
 from tasks.engines.protocols import Generation
 from tasks.engines.served.providers import thinking_tokens
-from tasks.engines.specs import in_flight
 from tasks.identity import digest
 from tasks.loop.budget import within
 from tasks.loop.requests import Engine, Later, Request, part_name
@@ -247,7 +247,8 @@ def _group_key(piece: Piece, place: int) -> Any:
 def _cut(pieces: Sequence[Piece]) -> Iterator[Work]:
     """Yield works of one batch each, similar units together; the last work may be smaller."""
     request, engine = pieces[0].wanted.request, pieces[0].wanted.engine
-    size = max(request.batch, in_flight(engine.spec))
+    spec = engine.spec
+    size = max(request.batch, in_flight(spec.options) if spec and spec.is_served else 0)
     units = [(piece.wanted, unit) for piece in pieces for unit in piece.units]
     units.sort(key=lambda each: each[0].request.near(each[1]))
     for start in range(0, len(units), size):

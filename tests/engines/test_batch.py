@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from tasks.engines.options import in_flight
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
 from tasks.engines.served import openai_batch, transport
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.served.providers import THINKING
-from tasks.engines.specs import EngineSpec, in_flight
+from tasks.engines.specs import EngineSpec
 from tests.conftest import REPOSITORY, environment
 from tests.engines.batch_server import BatchServer, Line, answered, refused
 from tests.engines.test_openai import SCHEMA, spec
@@ -86,7 +87,7 @@ def test_batch_option_sets_the_size_and_is_not_hashed(server: BatchServer, ask: 
     assert texts(ask(batch=2)) == ANSWERS
     assert [len(lines) for lines in server.sent] == [2, 2, 1]
     one, other = batched(server, batch=2), spec(server.url, options={"max_concurrency": 7})
-    assert (in_flight(one), in_flight(other)) == (2, 7)  # the size of parts
+    assert (in_flight(one.options), in_flight(other.options)) == (2, 7)  # the size of parts
     assert one.hash() == other.hash()
     with pytest.raises(EngineError, match="give max_concurrency or batch, not both"):
         OpenAIGenerator(batched(server, max_concurrency=8))

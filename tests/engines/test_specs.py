@@ -258,7 +258,7 @@ def test_hash_does_not_depend_on_the_order_of_options() -> None:
     [
         (
             EngineSpec(name="m", model="a/b", content="x", dtype="bfloat16", options={"a": 1, "b": 2}),
-            "f5e7e0a2720b77a9",
+            "161083d646071eb3",
         ),
         (EngineSpec(name="m", kind="fake", model="m"), "de43302ae66e72a4"),
         (served(base_url="http://host:8000/v1"), "a053cc1929c7fe33"),
