@@ -104,8 +104,9 @@ def engines(params: FmlamaParams) -> dict[str, Role]:
 def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> FmlamaStudy:
     """Return the study; see ``build_study``."""
     judges = judges_by_name(params.judges, engines)
-    own = templates(tables)
-    return build_study(params, tables["dish"], tables["template"], tables["origin_group"], judges, own)
+    own, dishes = templates(tables), tables["dish"]
+    vectors = sorted(engine.hash for engine in engines.values() if engine.kind == "embedder")
+    return build_study(params, dishes, tables["template"], tables["origin_group"], judges, own, vectors)
 
 
 def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:

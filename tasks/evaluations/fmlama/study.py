@@ -282,12 +282,14 @@ class FmlamaStudy:
     Attributes:
         judges: name of a judge in the params -> its engine; judges mark the top predictions.
         templates: texts of packs that replace the rubric's own.
+        vectors: hashes of the embedders, by content.
     """
 
     params: FmlamaParams
     probes: tuple[Probe, ...]
     judges: Mapping[str, Engine] = field(default_factory=dict)
     templates: Templates = field(default_factory=dict)
+    vectors: tuple[str, ...] = ()
 
     @cached_property
     def rubric(self) -> Rubric:
@@ -298,6 +300,8 @@ class FmlamaStudy:
     def config_hash(self) -> str:
         """Return the hash of everything that models must share for their numbers to be comparable."""
         knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGES if self.judges else set()))
+        if self.vectors:  # a path is no content
+            knobs["word_vectors"] = list(self.vectors)
         knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
         knobs |= {"direct_matches": "given"} if self.judges and self.params.direct_matches == "given" else {}
         hashes = sorted(judge.hash for judge in self.judges.values())
@@ -352,12 +356,13 @@ def build_study(
     groups: Sequence[Row],
     judges: Mapping[str, Engine] | None = None,
     own: Templates | None = None,
+    vectors: Sequence[str] = (),
 ) -> FmlamaStudy:
     """Choose dishes and templates and lay out every condition.
 
     Args:
         dishes: rows of ``fmlama_dish`` of the dish set. templates: rows of ``template``. groups: rows of
-            ``origin_group``. judges, own: see ``FmlamaStudy``.
+            ``origin_group``. judges, own, vectors: see ``FmlamaStudy``.
 
     Raises:
         UnknownName: an origin of the params is not among the dishes'.
@@ -366,7 +371,7 @@ def build_study(
     by_language = choose_dishes(params, dishes, groups)
     chosen = choose_templates(params, templates)
     probes = tuple(_probe(c, by_language, chosen) for c in _conditions(params))
-    return FmlamaStudy(params, probes, judges or {}, own or {})
+    return FmlamaStudy(params, probes, judges or {}, own or {}, tuple(vectors))
 
 
 def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRanking:

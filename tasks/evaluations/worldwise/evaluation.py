@@ -54,7 +54,7 @@ def study(
     own = {table: read_rows(path, table) for table, path in files.items() if path}
     if own and params.pack:
         raise ValueError("--pack adds to the shipped tables and files replace them: use one or the other")
-    return build_study(params, {**tables, **own})
+    return build_study(params, {**tables, **own}, engines[params.embedder].hash)
 
 
 def ask(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:

@@ -343,11 +343,15 @@ class WorldwiseStudy:
     params: WorldwiseParams
     content: WorldwiseMaterials
     templates: Templates = field(default_factory=dict)
+    vectors: str = ""
+    """Hash of the embedder, by content."""
 
     def config_hash(self) -> str:
         """Return the hash of everything that models must share for their numbers to be comparable."""
         wording = self.samples[0].prompt.conversation
         knobs = self.params.hashed(KNOBS)
+        if self.vectors:  # a path is no content
+            knobs["embedder"] = self.vectors
         if self.params.unread != "unscored":
             knobs["unread"] = self.params.unread
         if self.params.other_values != "left_out":
@@ -428,9 +432,11 @@ class WorldwiseStudy:
         return self.params.answer_format == "json"
 
 
-def build_study(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) -> WorldwiseStudy:
-    """Build the study; see ``build_materials``."""
-    study = WorldwiseStudy(params, build_materials(params, rows), templates(rows))
+def build_study(
+    params: WorldwiseParams, rows: Mapping[str, Sequence[Row]], vectors: str = ""
+) -> WorldwiseStudy:
+    """Build the study; see ``build_materials``. vectors: see ``WorldwiseStudy``."""
+    study = WorldwiseStudy(params, build_materials(params, rows), templates(rows), vectors)
     bare = [s.scenario for s in study.content.scenarios if not (s.option_a and s.option_b)]
     if bare and "question" not in study.templates:
         raise ValueError(
