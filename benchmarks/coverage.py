@@ -278,11 +278,13 @@ def _country_numbers() -> Iterator[Case]:
             partial(of.of_halves, number=statistic, bounds=bounds, is_fisher=statistic is of.correlation),
             partial(of.mean_of_domains, number=statistic),
         )  # fmt: skip
-    yield Case(
-        "er_sr_correlation", "27 questions, rho -0.6", {14: 8}, of.questions,
-        partial(of.of_halves, number=of.correlation, bounds=CORRELATION, is_fisher=True),
-        partial(of.mean_of_questions, number=of.correlation),
-    )  # fmt: skip
+    orders = {"rho -0.6": None, "rho 0.1": of.FALLING, "rho -0.9": of.RISING}
+    for name, order in orders.items():
+        yield Case(
+            "er_sr_correlation", f"27 questions, {name}", {14: 8, 30: 16}, partial(of.questions, order=order),
+            partial(of.of_halves, number=of.correlation, bounds=CORRELATION, is_fisher=True),
+            partial(of.mean_of_questions, number=of.correlation, order=order),
+        )  # fmt: skip
 
 
 def _constant(value: float) -> Callable[[Generator, int], float]:

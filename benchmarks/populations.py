@@ -257,13 +257,18 @@ _APART = np.linspace(0.5, 3, 9)[[4, 7, 0, 8, 2, 5, 1, 6, 3]]
 """Weights of the regions, in another order than plurality: ER and SR agree only moderately (rho -0.6)."""
 
 
+RISING, FALLING = (0, 1, 2, 3, 4, 5, 6, 7, 8), (8, 7, 6, 5, 4, 3, 2, 1, 0)
+"""Orders of the weights by plurality, with which ER and SR agree strongly (rho -0.9) or hardly (0.1)."""
+
+
 @cache
-def _questions(seed: int, n: int, halves: int) -> Domains:
+def _questions(seed: int, n: int, halves: int, order: tuple[int, ...] | None) -> Domains:
     rng = np.random.default_rng(seed)
     members = [np.arange(n), *(intervals.half_samples(n, halves, 0) if halves else ())]
     regions = rng.integers(0, 8, n)
     spectra = []
-    for plural, weight in zip(np.linspace(0.5, 2.5, 9), _APART, strict=True):
+    weights = _APART if order is None else np.linspace(0.5, 3, 9)[list(order)]
+    for plural, weight in zip(np.linspace(0.5, 2.5, 9), weights, strict=True):
         for _ in range(3):
             noise = plural * rng.normal(0, 1, (n, 60)) * rng.gamma(4, 0.25, (n, 1))
             matrix = spectral.cosine_similarity(np.exp(_CORE + weight * _REGION[regions] + noise))
@@ -271,13 +276,15 @@ def _questions(seed: int, n: int, halves: int) -> Domains:
     return Domains(n, np.stack(spectra))
 
 
-def questions(rng: Generator, n: int, halves: int = 100) -> Domains:
-    """Return 27 questions, three a domain, whose regions and plurality vary apart."""
-    return _questions(int(rng.integers(2**32)), n, halves)
+def questions(rng: Generator, n: int, halves: int = 100, order: tuple[int, ...] | None = None) -> Domains:
+    """Return 27 questions, three a domain, whose regions and plurality vary apart, or in this order."""
+    return _questions(int(rng.integers(2**32)), n, halves, order)
 
 
-def mean_of_questions(rng: Generator, n: int, number: Callable[[FloatArray], float]) -> float:
-    return float(np.mean([number(questions(rng, n, 0).spectra[:, 0]) for _ in range(500)]))
+def mean_of_questions(
+    rng: Generator, n: int, number: Callable[[FloatArray], float], order: tuple[int, ...] | None = None
+) -> float:
+    return float(np.mean([number(questions(rng, n, 0, order).spectra[:, 0]) for _ in range(500)]))
 
 
 def of_halves(

@@ -287,10 +287,12 @@ def _usage(warehouse: Warehouse, evaluation: str) -> Usage:
     rows = warehouse.query(USED, {"evaluation": evaluation}).filter(pl.col("n") >= FEWEST)
     of_engine = {(e, is_own): Used(p, c) for e, is_own, p, c, _ in rows.iter_rows()}
     of_role = {}
-    for is_own in rows["is_candidate"].unique():
-        own = rows.filter(pl.col("is_candidate") == is_own)
-        means = ((own[name] * own["n"]).sum() / own["n"].sum() for name in ("prompt", "completion"))
-        of_role[is_own] = Used(*means)
+    for is_own in sorted({bool(is_own) for is_own in rows["is_candidate"]}):
+        own = [row for row in rows.iter_rows() if row[1] == is_own]
+        total = sum(n for *_, n in own)
+        of_role[is_own] = Used(
+            sum(p * n for _, _, p, _, n in own) / total, sum(c * n for *_, c, n in own) / total
+        )
     return Usage(of_engine, of_role)
 
 

@@ -34,7 +34,7 @@ def prompt_file(wordings: Sequence[Wording]) -> PackFile:
         )
         for wording in wordings
     }
-    split = {"split": model_validator(mode="before")(partial(_split, wordings))}
+    split: dict[str, Any] = {"split": model_validator(mode="before")(partial(_split, wordings))}
     row = create_model("Prompts", __base__=PackRow, __validators__=split, **fields)
     row.__doc__ = "Texts that replace the shipped ones."
     return PackFile(PROMPTS, row, "Texts that replace the shipped ones.", tuple(fields), is_single=True)

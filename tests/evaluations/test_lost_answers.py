@@ -27,7 +27,10 @@ COUNTED = "wrong, or of no worth"
 LIKELIHOODS = "every candidate has a probability: no answer can be lost"
 TREATMENT: Mapping[tuple[str, str], str] = {
     ("culturall", "accuracy"): COUNTED,
-    ("culturall", "scenario_gain"): "ours: a difference of two accuracies; lost answers are wrong in both",
+    (
+        "culturall",
+        "scenario_gain",
+    ): "ours: a difference of two accuracies; a lost answer is wrong in the first, unscored in the second",
     **{("cure", m): COUNTED for m in ("exact_match", "coverage", "specificity", "connotation", "coherence")},
     **{
         ("explication", m): "a turn without text ends a conversation, which is judged as it stands"

@@ -177,12 +177,9 @@ def _explained(
 def _combined(replies: Sequence[Reply]) -> Ensemble | None:
     """Return the combined votes.
 
-    None without votes, if a judge failed before its last vote, or if no vote of some judge can be read: the
-    mean of the others would not be comparable.
+    None without votes, or if some vote cannot be read: the mean of the others could be higher.
     """
-    judges = {reply.judge for reply in replies}
-    read = {reply.judge for reply in replies if reply.opinion.score is not None}
-    if read != judges or not all(reply.opinion.is_answered for reply in replies):
+    if not replies or any(reply.opinion.score is None for reply in replies):
         return None
     return combine(
         [Vote(r.judge, r.call.rubric.name, r.opinion.verdict.verdict, r.opinion.score) for r in replies]

@@ -369,12 +369,16 @@ def conversations(
     study: ExplicationStudy, stage: Dialogues, grades: Mapping[ConversationKey, Grades]
 ) -> Conversations:
     """Return every real conversation, counted if it is over. A conversation that the user left without a
-    recommendation has no grades, since there is no recommendation to judge. Another metric is the share with
-    a recommendation.
+    recommendation has no grades, since there is no recommendation to judge; one that the recommender ended by
+    writing nothing has the worst. Another metric is the share with a recommendation.
     """
     keys = tuple(study.real())
     left = {key for key in keys if stage.talks[key].ended_by == FAREWELL}
     grades = {key: own for key, own in grades.items() if key not in left}
+    for key in keys:
+        talk = stage.talks[key]
+        if key in grades and talk.ended_by != RECOMMENDATION and _is_complete(talk):
+            grades[key] = _without_recommendation(grades[key])
     talks = tuple(stage.talks[key] for key in keys)
     measures = tuple(
         None
@@ -385,6 +389,21 @@ def conversations(
         for key, talk in zip(keys, talks, strict=True)
     )
     return Conversations(study, keys, talks, measures, grades)
+
+
+def _without_recommendation(own: Grades) -> Grades:
+    """Return the grades of a conversation that ended because the recommender wrote nothing: those of the
+    recommendation are the worst, as the rubric has it, whatever a judge says; an unscored one stays unscored.
+    """
+
+    def worst(values: Mapping[str, float]) -> dict[str, float]:
+        return {
+            name: min(value, TEN[0]) if name in MEANS["apr"] and not np.isnan(value) else value
+            for name, value in values.items()
+        }
+
+    by_judge = {judge: worst(values) for judge, values in own.by_judge.items()}
+    return Grades(worst(own.values), by_judge, own.reason)
 
 
 def effects(of: Conversations, values: FloatArray) -> tuple[FloatArray, Sequence[str]]:

@@ -22,7 +22,7 @@ from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Slice, slices
 from tasks.metrics.types import BoolArray
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"

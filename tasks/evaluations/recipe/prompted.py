@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from tasks.engines.protocols import Sampling
@@ -91,10 +92,14 @@ class ConditionScores:
         self, other: ConditionScores, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike,
         bounds: Bounds, items: ArrayLike | None = None, sign: int = 1,
     ) -> Metric:  # fmt: skip
-        """Return the mean difference from another condition over the chosen items, with null 0.
+        """Return the mean difference from another condition over the chosen items, with null 0. A lost answer
+        of the other condition is unscored here: as a wrong one it would raise the difference.
 
         Args:
             sign: -1 if less is better.
         """
-        first, second = ((sign * each.values[chosen], each.reasons[chosen]) for each in (self, other))
-        return difference_row(metric, where, first, second, clusters, bounds, items)
+        is_lost = other.lost[chosen] != ""
+        values = np.where(is_lost, np.nan, sign * other.values[chosen])
+        reasons = np.where(is_lost, other.lost[chosen], other.reasons[chosen])
+        first = sign * self.values[chosen], self.reasons[chosen]
+        return difference_row(metric, where, first, (values, reasons), clusters, bounds, items)
