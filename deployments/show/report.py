@@ -448,8 +448,8 @@ def page(
     ``read_data`` does. foot: see ``Frames``."""
     if links is None:
         newest = _newest(warehouse)
-        served = {name: f"/reports/{name}/{newest[name]}" for name in newest}
-        links = {"overview": "/reports", **served}
+        served = {name: f"../{name}/{newest[name]}" for name in newest}
+        links = {"overview": "../../reports", **served}  # from reports/NAME/CONFIG, under any path
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
     render, whole = _report(evaluation).render, replace(data, foot=foot)
     # A recipe's is not cached, since its frames do not hold all it shows, and drawing is quick.
