@@ -24,7 +24,7 @@ _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-class WriterLock(FileLock):  # type: ignore[misc,valid-type]
+class WriterLock(FileLock):
     """A writer's lock; raises WarehouseError on a file system without locks."""
 
     def _acquire(self) -> None:

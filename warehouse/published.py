@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import duckdb
@@ -142,7 +143,7 @@ class _Version:
             self._listed = signs, dict(zip(KINDS, globs, strict=True))
         return self._listed[1]
 
-    def _tell_missing(self, connection: duckdb.DuckDBPyConnection, absent: set[tuple[str, str]]) -> None:
+    def _tell_missing(self, connection: duckdb.DuckDBPyConnection, absent: set[tuple[Any, ...]]) -> None:
         """Log how many registered parts have no file, once; a home may have got the files of another."""
         if not absent or self._has_told:
             return
