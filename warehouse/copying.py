@@ -23,7 +23,7 @@ from warehouse.literals import list_parts
 from warehouse.local_store import LocalStore
 from warehouse.migrate import bring_up_to_date
 from warehouse.part_kinds import create_empty_parts, is_as_written
-from warehouse.published import reader
+from warehouse.published import damaged, is_damage, reader
 from warehouse.registrations import fold
 from warehouse.storage import WarehouseError, private_folder
 from warehouse.store import Store
@@ -59,6 +59,16 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
             `target` did not receive what was sent.
     """
     _refuse_overlap(source.store, target)
+    try:
+        return _copied(source, target, report)
+    except duckdb.Error as error:
+        if is_damage(error):
+            raise damaged(source.store.place, error) from error
+        raise
+
+
+def _copied(source: Warehouse, target: Store, report: Report) -> pl.DataFrame:
+    """Return what ``copy`` returns; raises DuckDB's errors for damaged blocks."""
     with _snapshot(source.store, target) as file:
         parts = _parts(file)
         is_done = _is_copy(file, target)

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Protocol
 
-from filelock import FileLock
+from warehouse.outside import WriterLock
 
 
 class StoredJobs(Protocol):
@@ -51,7 +51,7 @@ class FolderJobs:
     @contextmanager
     def locked(self) -> Iterator["FolderJobs"]:
         self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / "lock"):
+        with WriterLock(self.folder / "lock"):
             yield self
 
     def notes(self) -> Mapping[str, tuple[str, float]]:

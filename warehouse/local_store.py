@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from uuid import uuid4
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from warehouse.jobs import FolderJobs
-from warehouse.outside import lock_shared, patiently
+from warehouse.outside import WriterLock, lock_shared, patiently
 from warehouse.part_kinds import EMPTY_PART, is_part_name, part_path
 from warehouse.registrations import Position, Registrations
 from warehouse.storage import (
@@ -75,7 +75,7 @@ class LocalStore:
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         refuse_moved(self.home)
-        with FileLock(self.home / "locks" / f"{name}.lock"):
+        with WriterLock(self.home / "locks" / f"{name}.lock"):
             yield
 
     def jobs(self, request_hash: str) -> FolderJobs:
@@ -146,7 +146,7 @@ class LocalStore:
     def _turn_to_write(self) -> Iterator[None]:
         """Hold the inter-process write lock within the block. A kill releases it."""
         with not_within_itself(self.path):
-            lock = FileLock(self.home / f"{FILE}.lock", timeout=_WRITE_LOCK_PATIENCE_S, poll_interval=0.01)
+            lock = WriterLock(self.home / f"{FILE}.lock", timeout=_WRITE_LOCK_PATIENCE_S, poll_interval=0.01)
             try:
                 lock.acquire()
             except Timeout as error:

@@ -1,10 +1,17 @@
-"""Other programs that have the published file open: DuckDB's own locks, and waiting for a writer."""
+"""Locks of files: of other programs that have the published file open (DuckDB's own), and of writers.
 
+Some file systems have no locks, such as NFS without its lock service. Readers do without, writers refuse.
+"""
+
+import errno
 import fcntl
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, TypeVar
+
+from filelock import FileLock
 
 from warehouse.storage import WarehouseError
 
@@ -12,6 +19,34 @@ T = TypeVar("T")
 
 _OUTSIDE_WRITER_PATIENCE_S = 30.0
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
+
+
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+class WriterLock(FileLock):
+    """A writer's lock; raises WarehouseError on a file system without locks."""
+
+    def _acquire(self) -> None:
+        try:
+            super()._acquire()
+        except (OSError, NotImplementedError) as error:
+            if isinstance(error, NotImplementedError) or has_no_locks(error):
+                raise WarehouseError(
+                    f"the file system of {Path(self.lock_file).parent} has no locks, so two runs could "
+                    "overwrite each other: set CULTUREMETER_HOME to a folder on a local disk, or use a "
+                    "shared store"
+                ) from error
+            raise
+
+    def _fallback_to_soft_lock(self) -> None:
+        """Refuse the library's file in place of a lock, which a kill would leave for ever."""
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
+def has_no_locks(error: OSError) -> bool:
+    """Return whether a lock failed because the file system has none."""
+    return error.errno in _WITHOUT_LOCKS
 
 
 class HeldOutside(Exception):  # noqa: N818 - not an error yet: readers wait for a while
@@ -44,8 +79,15 @@ def lock_shared(file: BinaryIO) -> None:
         fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
         raise HeldOutside from error
+    except OSError as error:
+        if not has_no_locks(error):
+            raise
 
 
 def unlock(file: BinaryIO) -> None:
     """Release the lock. POSIX locks belong to the process and the file, so DuckDB's own is released too."""
-    fcntl.lockf(file, fcntl.LOCK_UN)
+    try:
+        fcntl.lockf(file, fcntl.LOCK_UN)
+    except OSError as error:
+        if not has_no_locks(error):
+            raise

@@ -7,12 +7,14 @@ Queries are SQL that somebody else may have written. Once the file is attached, 
 but the parts, load no extension, read no Python variable, and change none of these limits.
 """
 
+import logging
 import os
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import duckdb
@@ -38,7 +40,9 @@ _CONFIG = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+_log = logging.getLogger("culturemeter")
 _PARTS_IN_FILE = "SELECT DISTINCT kind, part FROM part_unit_base"
+_PARTS_NEEDED = "SELECT DISTINCT kind, part FROM part_unit"
 _PARTS_WAITING = "SELECT DISTINCT kind, part FROM memory.main.waiting"
 
 # Registrations since the file was written are added to those in the file. Each reader sees as many as there
@@ -68,6 +72,7 @@ class _Version:
         spill = Path(tempfile.gettempdir()) / f"culturemeter-{uuid4().hex}"
         self.instance = duckdb.connect(":memory:", config={"temp_directory": str(spill), **_CONFIG})
         self.file = path.open("rb")
+        self._has_told = False
         self._listed: tuple[object, Mapping[str, list[str]]] = None, {}
         self._in_file: set[tuple[object, ...]] | None = None
         self._mutex = threading.Lock()
@@ -112,8 +117,8 @@ class _Version:
     def parts(self, connection: duckdb.DuckDBPyConnection) -> Mapping[str, list[str]]:
         """Return kind -> the files that its view reads: registered parts that exist, and the empty part.
 
-        So a part that is not registered yet, or was moved to quarantine, cannot break a view. If parts have
-        to be fetched, none is listed yet (`warehouse.needed`).
+        So a part that is not registered yet, or was moved to quarantine, cannot break a view; parts that are
+        missing are told. If parts have to be fetched, none is listed yet (`warehouse.needed`).
         """
         if not self.store.has_all_parts:
             return absent_files(self.store.folder)
@@ -131,9 +136,24 @@ class _Version:
                 for kind, empty_file in zip(KINDS, empty, strict=True)
             ]
             folder = self.store.folder
+            self._tell_missing(
+                connection, registered - {(f.parent.name, f.stem) for own in files for f in own}
+            )
             globs = (globs_of(folder, kind, parts) for kind, parts in zip(KINDS.values(), files, strict=True))
             self._listed = signs, dict(zip(KINDS, globs, strict=True))
         return self._listed[1]
+
+    def _tell_missing(self, connection: duckdb.DuckDBPyConnection, absent: set[tuple[Any, ...]]) -> None:
+        """Log how many registered parts have no file, once; a home may have got the files of another."""
+        if not absent or self._has_told:
+            return
+        lacking = absent & set(connection.execute(_PARTS_NEEDED).fetchall())
+        if n := sum(kind in KINDS for kind, _ in lacking):
+            what, whose = ("1 part is", "its") if n == 1 else (f"{n:,} parts are", "their")
+            _log.warning(
+                "%s: %s missing, and queries lack %s rows: run culturemeter check", self.path, what, whose
+            )
+            self._has_told = True
 
     def close(self) -> None:
         """Close the file and the instance; cursors that are still open keep the instance alive."""

@@ -26,8 +26,8 @@ from uuid import uuid4
 
 import duckdb
 import polars as pl
-from filelock import FileLock
 
+from warehouse.outside import WriterLock
 from warehouse.storage import WarehouseError, now, room_for, written_whole
 
 _log = logging.getLogger("culturemeter")
@@ -232,7 +232,7 @@ class Registrations:
 
     def _create(self) -> None:
         """Make an empty log, whole or not at all, unless another process has just made one."""
-        with FileLock(self._beside(".lock"), timeout=_PATIENCE_S):
+        with WriterLock(self._beside(".lock"), timeout=_PATIENCE_S):
             if self.path.exists():
                 return
             for name in ("-wal", "-shm"):  # files of a deleted log, which SQLite would take for the new one's
@@ -248,7 +248,7 @@ class Registrations:
 
     def _set_aside(self) -> None:
         """Move a damaged log to quarantine/ and begin a new one, unless another process has just done so."""
-        with FileLock(self._beside(".lock"), timeout=_PATIENCE_S):
+        with WriterLock(self._beside(".lock"), timeout=_PATIENCE_S):
             try:
                 self._call_once(_check)
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import threading
@@ -102,12 +103,17 @@ def _is_expected(error: Exception) -> bool:
 
 @contextmanager
 def _interruptions() -> Iterator[None]:
-    """Note Ctrl-C within the block, since libraries swallow it or raise errors of their own."""
+    """Note Ctrl-C within the block, since libraries swallow it or raise errors of their own.
+
+    A second one ends the process at once, also after the block, where libraries would abort it: whatever was
+    written is whole without their clean-up.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def note(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         interruption.note()
         raise KeyboardInterrupt
 
@@ -115,5 +121,6 @@ def _interruptions() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if not interruption.has_come():
+            signal.signal(signal.SIGINT, before)
         interruption.forget()

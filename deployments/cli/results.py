@@ -108,9 +108,8 @@ def leaderboard(
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, key, occasion)
         of_cohort = cohort_line(warehouse, name, key, doors()[name].cohort)
-        lost = losses(warehouse, name, key)
-        others = [] if config else other_configurations(warehouse, name, key)
-        caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *lost, *others)))
+        said = losses(warehouse, name, key) + ([] if config else other_configurations(warehouse, name, key))
+        caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *said)))
         if form is not Format.table:
             return show(report.leaderboard(warehouse, name, key, occasion), form)
         door = doors()[name]

@@ -83,7 +83,7 @@ def serve(
                 "note",
                 "yellow",
             )
-        names = ", ".join(needed(home))
+        names = ", ".join(needed(home, [*(models or ()), *(judges or ())]))
         say(f"on each worker, with {names} as here:" if names else "on each worker:", style="")
         out(line)
 

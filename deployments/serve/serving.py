@@ -37,7 +37,7 @@ from deployments.serve.served import ServeOptions, deployments, register
 from deployments.serve.server import HOST, ServerError, login, pointed_at, started
 from deployments.show.display import say
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import catalogue, read_spec
+from tasks.engines.specs import catalogue, find_spec
 from tasks.loop.steps import AT_WORK as TASKS_AT_WORK
 from tasks.loop.steps import machine
 
@@ -181,15 +181,17 @@ _OWN = {"CULTUREMETER_HOME", "CULTUREMETER_REPORTS"}
 """Variables that differ by machine or server, so workers do not take them over."""
 
 
-def needed(home: Path) -> list[str]:
+def needed(home: Path, models: Iterable[str] = ()) -> list[str]:
     """Return the names of this process's variables that flows read: workers need the same values.
 
-    home: folder of the engine specs, which may name further variables for keys.
+    Args:
+        home: folder of the engine specs, which may name further variables for keys.
+        models: further models and judges, such as spec files elsewhere.
     """
     keys = set[str]()
-    for file in catalogue(home / "engines").values():
+    for name in (*catalogue(home / "engines"), *models):
         with suppress(EngineError):  # one that cannot be read is told to whoever uses it
-            spec = read_spec(file)
+            spec = find_spec(name, home / "engines")
             keys |= {spec.key_variable} if spec.is_served else set()
     return sorted(
         name for name in os.environ if name in keys or (_NEEDED.fullmatch(name) and name not in _OWN)

@@ -64,7 +64,8 @@ def overview(
     newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in sound()]
     if not newest:
         raise WarehouseError("no finished run to show; start some with: culturemeter run all --profile smoke")
-    served = {name: f"/reports/{name}/{config}" for name, config, _ in newest if name in reported()}
+    # Relative, since a reverse proxy may give the server another path.
+    served = {name: f"reports/{name}/{config}" for name, config, _ in newest if name in reported()}
     links = served if links is None else links
     runs = every_finished(warehouse)
     sections = [

@@ -448,8 +448,7 @@ def page(
     ``read_data`` does. foot: see ``Frames``."""
     if links is None:
         newest = _newest(warehouse)
-        served = {name: f"/reports/{name}/{newest[name]}" for name in newest}
-        links = {"overview": "/reports", **served}
+        links = {"overview": "../../reports"} | {name: f"../{name}/{newest[name]}" for name in newest}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
     render, whole = _report(evaluation).render, replace(data, foot=foot)
     # A recipe's is not cached, since its frames do not hold all it shows, and drawing is quick.
@@ -477,15 +476,14 @@ def read_data(
         WarehouseError: the evaluation has no report, or the configuration no finished run.
     """
     shape: type[Frames] = _report(evaluation).data
-    chosen = configuration(warehouse, evaluation, config_hash)[1]
-    keys = {"evaluation": evaluation, "config_hash": chosen}
+    keys = {"evaluation": evaluation, "config_hash": configuration(warehouse, evaluation, config_hash)[1]}
     frames: dict[str, Any] = {
         field.name: _frame(warehouse, field.metadata["view"], {by: keys[by] for by in field.metadata["by"]})
         for field in fields(shape)
         if "view" in field.metadata
     }
-    lost = tuple(losses(warehouse, evaluation, chosen))
-    return shape(config_hash=chosen, links=links or {}, lost=lost, **frames)
+    lost = tuple(losses(warehouse, *keys.values()))
+    return shape(config_hash=keys["config_hash"], links=links or {}, lost=lost, **frames)
 
 
 def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:

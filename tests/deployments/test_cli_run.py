@@ -8,6 +8,7 @@ import json
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from deployments.serve.server import ServerError
 from tests.conftest import command, environment
 from tests.deployments.commands import call, one_line, refused, table
 from tests.waiting import LONGEST_WAIT_S, until
-from warehouse import Warehouse
+from warehouse import Warehouse, run_checks
 
 SMALL = ("--profile", "smoke", "--countries", "BR,DE,JP", "--max-items", "6", "--half-samples", "20")
 
@@ -187,6 +188,25 @@ def test_run_without_a_server_names_the_option_to_do_without(
     error = refused("run", "spectral", "-m", "fake-a", "--no-probe", *SMALL)
     assert error.endswith("code 1. Run again with --no-server to do without Prefect.")
     assert n_parts(warehouse) == 0
+
+
+@pytest.mark.heavy
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.3, 0.6])
+def test_ctrl_c_again_ends_at_once_without_an_abort(home: Path, gap: float) -> None:
+    arguments = ("run", "cure", "-m", "slow", "--judges", "fake-b", "--profile", "smoke", "--no-server")
+    process = subprocess.Popen(
+        command(*arguments, "--no-probe"), env=environment(home, None), stderr=subprocess.PIPE, text=True
+    )
+    until(lambda: list((home / "parts" / "response").glob("[!_]*.parquet")), process)
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(gap)
+    _, text = process.communicate(timeout=LONGEST_WAIT_S)
+    assert process.returncode in (130, -signal.SIGINT), text
+    assert "terminate called" not in text
+    assert "Traceback" not in text
+    assert run_checks(Warehouse.open(home))["n_violations"].sum() == 0
 
 
 @pytest.mark.heavy

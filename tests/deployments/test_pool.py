@@ -57,6 +57,11 @@ def test_worker_environment_lists_needed_variables_only(
     for name in (*theirs, "CULTUREMETER_HOME", "CULTUREMETER_REPORTS", "HF_HOME", "PATH", "PREFECT_API_URL"):
         monkeypatch.setenv(name, "x")
     assert serving.needed(tmp_path) == sorted(theirs)
+    (tmp_path / "far.toml").write_text(ours.replace("OUR_LOGIN", "THEIR"))
+    monkeypatch.setenv("THEIR_TOKEN", "x")
+    monkeypatch.setenv("GITHUB_TOKEN", "x")
+    further = serving.needed(tmp_path, [str(tmp_path / "far.toml"), "openai/gpt-5-mini", "no such model"])
+    assert further == sorted({*theirs, "THEIR_TOKEN"})
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from tasks.engines.protocols import EngineError, Generation, Generator, Sampling
 from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.served.providers import THINKING
 from tasks.engines.specs import EngineSpec, cost
+from tests.engines.test_openai import completion
 from tests.http_server import Answer, HttpServer, Send
 
 KEY = "sk-test-0123456789abcdef"
@@ -323,3 +324,27 @@ def test_each_server_has_its_own_engine_hash_and_unsent_settings_are_reported(ki
 def test_unknown_options_are_named(kind: str, serve: Start) -> None:
     with pytest.raises(EngineError, match="max_concurency"):
         engine_of(kind, serve(Reply({})), max_concurency=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "is_over"),
+    [
+        ("word " * 9, None, False),
+        ("word " * 11, None, True),
+        (f"<think>{'hm ' * 97}</think>{'word ' * 3}", None, False),
+        (f"<think>{'hm ' * 50}</think>{'日' * 300}", None, True),
+        ("word " * 9, 95, False),
+        ("日" * 50, 80, True),
+        (f"<think>{'hm ' * 97}", None, True),
+    ],
+)
+def test_answer_is_cut_off_by_its_own_tokens_wherever_the_thinking_is(
+    serve: Start, text: str, told: int | None, is_over: bool
+) -> None:
+    """The reply has 100 tokens, and an answer may have 10."""
+    details = {} if told is None else {"completion_tokens_details": {"reasoning_tokens": told}}
+    usage = {"prompt_tokens": 5, "completion_tokens": 100, **details}
+    engine = engine_of("openai", serve(Reply(completion(text) | {"usage": usage})))
+    (answer,) = engine.generate(TALK, Sampling(max_tokens=10))
+    assert answer.finish_reason == ("length" if is_over else "stop")
+    assert answer.text == text

@@ -84,8 +84,8 @@ def test_pages_link_to_pages_that_exist(warehouse: Warehouse, tmp_path: Path) ->
     path = write_report(warehouse, path, evaluation="fmlama")
     assert links(path.read_text(encoding="utf-8")) == {"spectral": ("../newer/report.html", ["next"])}
     assert links(page(warehouse, "fmlama")) == {
-        "overview": ("/reports", ["prev"]),
-        "spectral": ("/reports/spectral/newer", ["next"]),
+        "overview": ("../../reports", ["prev"]),
+        "spectral": ("../spectral/newer", ["next"]),
     }
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -162,3 +164,26 @@ def test_the_commands_print_the_same_for_local_and_shared_stores(
     done = subprocess.run([command()[0], "-c", code], env=env, capture_output=True, text=True)
     assert done.stdout == "1\n", done.stderr
     assert os.listdir(tmp_path / "machine" / "shared")
+
+
+def flipped(home: Path, number: int) -> None:
+    """Flip one bit of one file of a home, chosen by a number."""
+    rng = random.Random(number)
+    ends = ("culturemeter.duckdb", "registrations.sqlite", f"parts/{KIND}/*-*.parquet")
+    file = rng.choice(sorted(home.glob(ends[number % 3])))
+    data = bytearray(file.read_bytes())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("n", [12, pytest.param(120, marks=[pytest.mark.slow, pytest.mark.heavy])])
+def test_a_flipped_bit_of_any_file_is_never_copied_as_data(full: Warehouse, tmp_path: Path, n: int) -> None:
+    for number in range(n):
+        home = Path(shutil.copytree(full.home, tmp_path / f"home {number}"))
+        flipped(home, number)
+        try:
+            copy(Warehouse.open(home), target := store_named(str(tmp_path / f"copy {number}")))
+        except WarehouseError:
+            continue
+        copied = Warehouse(target)
+        assert [copied.query(rows).rows() for rows in ROWS] == [full.query(rows).rows() for rows in ROWS]

@@ -194,6 +194,20 @@ def test_corrupt_part_is_set_aside_and_the_rest_is_readable(warehouse: Warehouse
     assert warehouse.query(SHOWN)["country"].to_list() == ["FR", "FR"]
 
 
+def test_missing_files_of_parts_are_told_once(warehouse: Warehouse, caplog: pytest.LogCaptureFixture) -> None:
+    warehouse.register(write_part(warehouse.home, KIND, "here", logprobs("FR", "q1")))
+    units = write_part(warehouse.home, KIND, "gone", logprobs("IT ES", "q2"))
+    warehouse.register(units)
+    assert warehouse.query(f"FROM {KIND}").height == 6
+    assert not caplog.records
+    part_path(warehouse.home, KIND, units["part"][0]).unlink()
+    for _ in range(2):
+        assert warehouse.query(f"FROM {KIND}").height == 2
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert "1 part is missing, and queries lack its rows" in told[0]
+
+
 def test_verify_unregisters_missing_corrupt_and_short_parts(warehouse: Warehouse) -> None:
     store_part(warehouse, logprobs("FR"), "good")
     store_part(warehouse, logprobs("IT ES"), "gone").unlink()

@@ -47,6 +47,7 @@ from tasks.engines.served.keys import LOCAL_HOSTS
 from tasks.engines.served.providers import SERVERS, check_settings, thinking_tokens
 from tasks.engines.served.transport import MAX_COUNT, Caller, Pace
 from tasks.engines.specs import TRUST, EngineSpec, may_send_key
+from tasks.engines.templates import CLOSED, OPENED
 
 CODES = ("context_length_exceeded", "exceed_context_size_error")
 """Error codes of OpenAI and llama.cpp for prompts that are too long."""
@@ -233,9 +234,7 @@ class HostedGenerator(ABC):
         while True:
             try:
                 answer = await self.send(caller, request)
-                n_thought = answer.thinking_tokens
-                is_long = n_thought is not None and answer.completion_tokens - n_thought > cap
-                is_over = bool(self.thinking) and is_long and answer.finish_reason == "stop"
+                is_over = self.thinking and answer.finish_reason == "stop" and answer_tokens(answer) > cap
                 return replace(answer, finish_reason="length") if is_over else answer
             except Failed as failure:
                 if filtered := self.filtered(failure):
@@ -403,6 +402,20 @@ class HostedGenerator(ABC):
     def is_about_the_key(self, failure: Failed) -> bool:
         """Return whether a status says that the key is wrong; firewalls refuse with a page."""
         return failure.status == 401 or (failure.status == 403 and not _NOT_THE_KEY.search(failure.words))
+
+
+def answer_tokens(answer: Generation) -> float:
+    """Return the tokens of an answer without its thinking.
+
+    If the server does not tell those of thinking, they are its share of the text; where no thinking shows,
+    the model may have thought out of sight, and the answer has at least as many tokens as words.
+    """
+    if answer.thinking_tokens is not None:
+        return answer.completion_tokens - answer.thinking_tokens
+    closed = list(CLOSED.finditer(answer.text)) if OPENED.match(answer.text.lstrip()) else []
+    own = answer.text[closed[-1].end() :] if closed else answer.text
+    share = len(own) / len(answer.text) * answer.completion_tokens if closed else 0.0
+    return max(share, len(own.split()))
 
 
 def room(failure: Failed, limit: int) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jinja2 import BaseLoader, Environment, StrictUndefined
-from jinja2.sandbox import SandboxedEnvironment, SecurityError
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import SandboxedEnvironment
 
 from tasks.engines.specs import is_allowed
 
