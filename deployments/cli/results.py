@@ -34,10 +34,8 @@ NOT_RANKED = (
 NAME = "as named on leaderboards; NAME#1a2b picks the engine whose hash begins with 1a2b"
 OF = f"one of {', '.join(doors())}; default: all"
 HELD = "occasion of both models (with --against: of the first); default: the newest"
-CAPTION = (
-    "Holm: p-value adjusted for the {n} rows. MDD: smallest difference detectable with "
-    "80 % power. items: scored for both models (clusters, if the number is not a mean)."
-)
+CAPTION = """Holm: p-value adjusted for the {n} rows. MDD: smallest difference detectable with 80 % power. \
+items: scored for both models (clusters, if the number is not a mean)."""
 
 Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]
 _AGREEMENT = """

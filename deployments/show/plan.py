@@ -65,6 +65,7 @@ UNITS = {
 }
 """Part kind -> unit that is counted."""
 
+_FREE = "–"
 COLUMNS = ("who", "engine", "left", "time", "expected", "cost")
 FRAME = {
     "who": pl.String, "role": pl.String, "engine": pl.String, "left": pl.Int64, "n": pl.Int64,
@@ -176,7 +177,9 @@ class Estimate:
 
 
 def show(title: str, estimate: Estimate) -> None:
-    """Print a line per model and engine, and the work that later rounds may add, with all columns."""
+    """Print a line per model and engine, and the work that later rounds may add, with all columns; that of
+    expected costs is left out where nothing costs anything.
+    """
     plan = estimate.plan
     rows = []
     for line in plan.lines:
@@ -187,7 +190,9 @@ def show(title: str, estimate: Estimate) -> None:
     for name, role, engine, n, most, later in estimate.later():
         about = f"later ≤ {n:,} completions"
         rows.append((name, _engine(role, engine), about, "", _usual(later), _price(most)))
-    print_table(COLUMNS, rows, title, stderr=True)
+    place = COLUMNS.index("expected")
+    shown = [n for n in range(len(COLUMNS)) if n != place or any(row[place] != _FREE for row in rows)]
+    print_table([COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows], title, stderr=True)
     if served := sorted({f"{spec.key_pair} ({spec.name})" for spec in estimate.served()}):
         say(f"keys sent, if they are set: {', '.join(served)}", style="")
     if plan.left and sum(plan.loads.values()) > 1:
@@ -324,7 +329,7 @@ def _price(most: Cost) -> str:
 def _usual(cost: Cost) -> str:
     """Return an expected cost in words."""
     if cost is None or not cost[0]:
-        return "–"
+        return _FREE
     tokens, usd = cost
     return f"about {_two_digits(tokens):,} tokens" + ("" if usd is None else f", ${_cents_up(usd):,.2f}")
 

@@ -33,13 +33,11 @@ if TYPE_CHECKING:
 
 FIRST = "spectral"
 """Evaluation suggested to newcomers: it needs neither a judge nor vLLM."""
-
 OVERVIEW = "report-all.html"
 """Default file of the overview in the home folder."""
 
 PAGES = "reports"
 """Folder beside the overview, with a folder for each configuration."""
-
 _NEWEST = "SELECT evaluation FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC"
 
 _BOARD = """
@@ -482,8 +480,10 @@ def read_data(
         for field in fields(shape)
         if "view" in field.metadata
     }
-    lost = tuple(losses(warehouse, *keys.values()))
-    return shape(config_hash=keys["config_hash"], links=links or {}, lost=lost, **frames)
+    config = keys["config_hash"]
+    return shape(
+        config_hash=config, links=links or {}, lost=tuple(losses(warehouse, evaluation, config)), **frames
+    )
 
 
 def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
