@@ -245,6 +245,7 @@ def test_text_beside_a_key_stays_in_an_answer() -> None:
     """Its last sign comes before the key, and its first sign after it."""
     key = "sk-0123456789abcdefXYZ"
     assert Secrets(key).hide_in_answer(f"Z{key}s") == "Z[key]s"
+    assert Secrets(f"{key}=").hide_in_answer(f"{key} = 5") == "[key] = 5"
 
 
 def test_a_long_run_of_the_key_is_found_once() -> None:
