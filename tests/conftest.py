@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from traceback import format_exception
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import hypothesis
@@ -31,7 +31,8 @@ from tests.shared_store import (  # noqa: F401 - fixtures, of every test
     shared_environment,
 )
 from tests.waiting import until
-from warehouse import Warehouse
+from warehouse import Warehouse, connection, published
+from warehouse.storage import folder_signs
 
 pytest_plugins = ["tests.reporting", "tests.untouched", "tests.workers"]
 REPOSITORY = Path(__file__).parent.parent
@@ -81,24 +82,53 @@ def copied_home(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
     return copy
 
 
-@pytest.fixture(scope="session")
-def blank_in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A blank home whose warehouse is current for a copy at the place ``here`` beside it.
+class Template(NamedTuple):
+    """A blank home whose warehouse is current at the place ``here`` beside it.
 
     Views name the folder of parts, so a copy at another place creates them again, which takes longer than
-    most tests. So the homes of tests use one place, one after the other.
+    most tests. So the homes of tests use one place, one after the other. Their files are links to the
+    template's, which a writer replaces: `Warehouse` need not read them again to know that they are current.
     """
-    here = tmp_path_factory.mktemp("homes") / "here"
+
+    folder: Path
+    here: Path
+    known: tuple[object, object]
+    """What ``warehouse.connection`` knows of files that are these."""
+    signs: frozenset[object]
+    """Of the template's files; a test that changes one in its place changes them."""
+
+
+def made_in_place(blank: Path, folder: Path) -> Template:
+    """Return a template in a folder."""
+    here = folder / "here"
     shutil.copytree(blank, here)
     Warehouse.open(here)
-    return here.rename(here.with_name("blank"))
+    template = here.rename(folder / "blank")
+    return Template(template, here, connection._current[here], folder_signs([template]))
+
+
+@pytest.fixture(scope="session")
+def in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Template]:
+    """A function that returns a template that no test has changed."""
+    made: list[Template] = []
+
+    def template() -> Template:
+        if not made or folder_signs([made[-1].folder]) != made[-1].signs:
+            made.append(made_in_place(blank, tmp_path_factory.mktemp("homes")))
+        return made[-1]
+
+    return template
 
 
 @pytest.fixture
-def new_home(blank_in_place: Path, tmp_path: Path) -> Iterator[Path]:
+def new_home(in_place: Callable[[], Template], tmp_path: Path) -> Iterator[Path]:
     """A home with a new warehouse for one test; afterwards it is moved to the test's own folder."""
-    here = blank_in_place.with_name("here")
-    shutil.copytree(blank_in_place, here)
+    template = in_place()
+    here = template.here
+    shutil.copytree(template.folder, here, copy_function=os.link)
+    connection._current[here] = template.known
+    if (version := published._shared._version) and version._n_waiting:  # registrations of an earlier test
+        published._shared._release_version()
     yield here
     if here.exists():  # a test may have moved it
         here.rename(tmp_path / "home-of-the-test")

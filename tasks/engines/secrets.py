@@ -173,11 +173,23 @@ class Secrets:
         (first, last), whole = span, self._forms[form]
         head = whole[: len(whole) - len(whole.lstrip("-_/+="))] if run[0] == 0 else ""
         tail = whole[len(whole.rstrip("-_/+=")) :] if run[1] == len(form) else ""
-        while head and first and spelled[first - 1][0] == head[-1]:
-            first, head = first - 1, head[:-1]
-        while tail and last + 1 < len(spelled) and spelled[last + 1][0] == tail[0]:
-            last, tail = last + 1, tail[1:]
+        is_spaced = last - first >= len(whole.strip("-_/+="))  # something stands between the signs
+        steps = range(1, 6 if is_spaced else 2)
+        first, last = _edge(spelled, first, head[::-1], -1, steps), _edge(spelled, last, tail, 1, steps)
         return spelled[first][1], spelled[last][2]
+
+
+def _edge(
+    spelled: Sequence[tuple[str, int, int]], at: int, signs: str, way: int, steps: Sequence[int]
+) -> int:
+    """Return the place of the last of the signs that follow a place in one direction, each a step further."""
+    for sign in signs:
+        places = [at + way * step for step in steps]
+        near = [place for place in places if 0 <= place < len(spelled) and spelled[place][0] == sign]
+        if not near:
+            break
+        at = near[0]
+    return at
 
 
 class _Plain(dict[int, str]):

@@ -26,7 +26,7 @@ HOSTILE = (
 )
 RUN = FinishedRun(
     "0123456789abcdef", "cure", "c" * 16, HOSTILE, "e" * 16, "2026-w48", "custom", {"file": HOSTILE},
-    {"kind": "fake"}, "none", "0.2.0", datetime(2026, 11, 22), datetime(2026, 11, 22, 1),
+    {"kind": "fake"}, None, "none", "0.2.0", datetime(2026, 11, 22), datetime(2026, 11, 22, 1),
 )  # fmt: skip
 METRICS = pl.DataFrame(
     {

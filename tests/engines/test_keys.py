@@ -201,6 +201,7 @@ def test_no_error_contains_part_of_a_key_wherever_it_is_cut(key: str, spelling: 
 @pytest.mark.parametrize("spelling", CODED)
 @settings(max_examples=10)
 @given(key=KEYS)
+@example(key="_/0123456789abcdefghijklmnopqrstuvwxyzABCDEF+=")
 def test_encodings_are_undone_before_a_text_is_compared_with_the_key(key: str, spelling: str) -> None:
     text = f"Before {CODED[spelling](key)} after."
     secrets = Secrets(key)
@@ -244,6 +245,7 @@ def test_text_beside_a_key_stays_in_an_answer() -> None:
     """Its last sign comes before the key, and its first sign after it."""
     key = "sk-0123456789abcdefXYZ"
     assert Secrets(key).hide_in_answer(f"Z{key}s") == "Z[key]s"
+    assert Secrets(f"{key}=").hide_in_answer(f"{key} = 5") == "[key] = 5"
 
 
 def test_a_long_run_of_the_key_is_found_once() -> None:

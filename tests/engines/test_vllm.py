@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from copy import copy
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,15 +22,16 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from tasks.engines import load, prompting
 from tasks.engines.local import memory
+from tasks.engines.local.vllm_engine import FEW_CORES, VllmEngine
 from tasks.engines.protocols import RAW, EngineError, Generator, Sampling, Scorer, TextPair
 from tasks.engines.specs import EngineSpec
 from tasks.loop.written import option_logprobs
 
-pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
-
-from tasks.engines.local.vllm_engine import FEW_CORES, VllmEngine
-
-pytestmark = [pytest.mark.slow, pytest.mark.heavy]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.heavy,
+    pytest.mark.skipif(find_spec("vllm") is None, reason="the extra [cpu] or [gpu] is not installed"),
+]
 
 ITEMS = [
     "ceviche", "ceviche mixto", "fufu", "rice", "fried rice", "fried rice with eggs", "寿司", "7 Up",

@@ -27,8 +27,8 @@ def run_of(model: str, occasion: str = "") -> runs.FinishedRun:
     """Return an earlier run of a model, whose id is model and occasion."""
     now = datetime(2026, 11, 23)
     return runs.FinishedRun(
-        f"{model}{occasion}", "cure", "config", model, f"hash of {model}", occasion, "demo", {}, {}, "none",
-        "0", now, now,
+        f"{model}{occasion}", "cure", "config", model, f"hash of {model}", occasion, "demo", {}, {}, None,
+        "none", "0", now, now,
     )  # fmt: skip
 
 

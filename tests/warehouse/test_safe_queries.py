@@ -334,6 +334,7 @@ def test_a_part_with_one_flipped_bit_is_refused_by_name(warehouse: Warehouse) ->
 def test_each_part_is_hashed_once_per_process(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
     sound = verified._is_sound
+    monkeypatch.setattr(verified, "_sound", {})
     monkeypatch.setattr(verified, "_is_sound", lambda path: hashed.append(path) or sound(path))
     with warehouse.write() as connection:
         register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", logprobs())])

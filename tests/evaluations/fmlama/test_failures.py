@@ -47,7 +47,9 @@ def small(warehouse: Warehouse, **more: Any) -> Any:
 def test_judge_that_cannot_generate_leaves_judged_rows_unscored(
     warehouse: Warehouse, expected: pl.DataFrame
 ) -> None:
-    (warehouse.home / "engines" / "scorer.toml").write_text('model = "embedded:smollm2-135m"\n')
+    (warehouse.home / "engines" / "scorer.toml").write_text(
+        'kind = "masked"\nmodel = "embedded:smollm2-135m"\n'
+    )
     with pytest.raises(EngineError, match="scorer"):
         run(small(warehouse, judges=["scorer"]))
     same = pl.col("metric").is_in(JUDGED).not_()
