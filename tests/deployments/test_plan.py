@@ -73,7 +73,7 @@ def test_plan_line_has_engine_work_time_and_cost(capsys: pytest.CaptureFixture[s
 def test_plan_without_work_has_no_cost(capsys: pytest.CaptureFixture[str]) -> None:
     todo = planned([(PROMPTS, Engine.of(PRICED))], n_left=0, later=[Later("judge", "priced", 5, 100)])
     text = printed(capsys, "title", Estimate(todo, {}))
-    assert "0 of 4 completions – – –" in text
+    assert "0 of 4 completions – –" in text
     assert "later" not in text
 
 
@@ -83,7 +83,7 @@ def test_plan_without_work_has_no_cost(capsys: pytest.CaptureFixture[str]) -> No
         # At most with 8,192 of thinking, all at the higher price; expected a quarter, and 1,000 of thinking.
         (PRICED, "about 1,500,000 tokens, $10.50 ≤ 10,192,000 tokens, ≤ $101.92"),
         (SERVED, "about 1,500,000 tokens ≤ 10,192,000 tokens"),
-        (LOCAL.spec, "– none"),
+        (LOCAL.spec, "none"),
     ],
 )
 def test_later_rounds_have_an_upper_bound(
