@@ -103,6 +103,7 @@ class Rounds:
         slots = dict.fromkeys(slot for engine in engines if (slot := slot_of(engine)) != HERE)
         jobs = [self._plan, *(partial(self._run, slot) for slot in slots)]
         threads = [Thread(target=copy_context().run, args=(job,), daemon=True) for job in jobs]
+        planner, *_ = threads
         for thread in threads:
             thread.start()
         try:
@@ -112,6 +113,7 @@ class Rounds:
         finally:
             self._stop()
             self._writer.shutdown()
+            planner.join()  # a query that goes on while Python ends would abort the process
         if self._error:
             raise self._error
 
