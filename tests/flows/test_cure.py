@@ -24,9 +24,10 @@ pytestmark = pytest.mark.slow
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
-# Three items of four benchmarks, the fewest for a comparison of judge and people; thin and thick.
-N_ITEMS, N_SAMPLES = 5 + 4 + 3 + 3, 15 * 2
-# Three items of each benchmark: the last story of NormAd and the last pair of CASA are drawn whole.
+DRAWN = {"normad": 6, "casa": 4, "culturebank": 4, "specnorm": 4}
+"""Items that are drawn for four a benchmark: pairs and stories are drawn whole."""
+N_ITEMS = sum(DRAWN.values())
+N_SAMPLES = 2 * N_ITEMS
 STORY = re.compile(r"Story (\d+) ends (yes|no|neutral)\.")
 VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
 
@@ -84,12 +85,12 @@ def rate(path: Path, dimension: str) -> None:
 
 def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturemeter: Cli, home: Path) -> None:
     smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "--judges", "fake-b",
-             "--items-per-benchmark", "3")  # fmt: skip
+             "--items-per-benchmark", "4")  # fmt: skip
     planned = one_line(call(*smoke, "--dry-run").stdout)
-    assert "normad 5, casa 4, culturebank 3, specnorm 3" in planned
+    assert ", ".join(f"{name} {n}" for name, n in DRAWN.items()) in planned
     assert f"{N_SAMPLES} of {N_SAMPLES}" in planned
     # The judge's: four sources, SpecNorm's in three votes.
-    assert f"{4 * (5 + 4 + 3 + 3 * 3)} completions" in planned
+    assert f"{4 * (N_ITEMS + 2 * DRAWN['specnorm'])} completions" in planned
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
