@@ -46,8 +46,8 @@ def fields_of(template: str) -> set[str]:
 
 
 _BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
-_FORMATTED = re.compile(r"\{\{\s*(?:[\"'](?![{}])|[\w-]+[\s(]+(?!(?:if|or|and|not|is|in)\b)\w)")
-"""Two braces around words or quoted keys: a brace of the text in Python's ``str.format``."""
+_FORMATTED = re.compile(r"\{\{\s*(?:([\"'])[^\"'{}]*\1\s*:|[\w-]+[\s(]+(?!(?:if|or|and|not|is|in)\b)\w)")
+"""Two braces around words, or around a quoted key: a brace of the text in Python's ``str.format``."""
 
 
 def from_format(text: str, names: Collection[str]) -> str | None:

@@ -24,8 +24,9 @@ def test_pack_from_a_clone_gives_a_run_the_papers_setting(home: Path, tmp_path: 
     assert "persona (unused: country, called)" in checked
     assert "| You keep a shop in a town by the sea and always have." in checked
     run = ("run", "worldwise", "-m", "smollm2-135m-vllm", "--profile", "paper", "--dry-run")
-    assert "every setting is the paper's but the model" in call(*run, "--pack", "worldwise-published").stdout
-    assert re.search(r"8 of \d+ settings differ", call(*run).stdout)
+    # The program keeps decisions other than A, B and Decline.
+    assert re.search(r"1 of \d+ settings differ", call(*run, "--pack", "worldwise-published").stdout)
+    assert re.search(r"9 of \d+ settings differ", call(*run).stdout)
 
 
 def test_hostile_text_in_a_clone_is_refused_or_kept_as_text(tmp_path: Path) -> None:

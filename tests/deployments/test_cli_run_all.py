@@ -26,7 +26,7 @@ def run(*arguments: str, code: int = 0) -> str:
 def test_dry_run_of_all_prints_every_plan_and_their_sum(warehouse: Warehouse) -> None:
     text = run("--evaluations", "spectral,cure", "--judges", "fake-b", "--dry-run")
     assert text.index("spectral, profile smoke") < text.index("cure, profile smoke")
-    assert "in all: 1,566 log-probabilities, 16 completions, 48 later completions at most; " in text
+    assert "in all: 1,566 log-probabilities, 18 completions, 52 later completions at most; " in text
     assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
 
 

@@ -46,6 +46,7 @@ NEVER_SENT = {
     "culturall/quantities.toml": "names of units, by which a program reads numbers",
     "explication/foods.toml": "words by which a program finds food in a conversation",
     "explication/questions.toml": "words by which a program classifies questions",
+    "explication/words.toml": "words by which a program finds what a recommendation names",
     "explication/prompts/interview.toml": "interviews, by which people make personas in a command of its own",
 }
 """Files of texts and words that no run of the evaluation sends."""
