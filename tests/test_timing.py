@@ -20,6 +20,7 @@ ALLOWED = {
     "scrapers/test_html_table.py": "processor time of the thread, far below its bound",
     "scrapers/test_mutations.py": "processor time of the thread, far below its bound",
     "scrapers/wikidata/test_result.py": "processor time of the thread, far below its bound",
+    "deployments/test_cli_run.py": "pauses between signals, of which none is asserted",
     "loop/test_read_fields.py": "processor time, far below its bound",
     "warehouse/test_many_parts.py": "processor time, and heavy",
     "warehouse/test_released_homes.py": "heavy: it kills at random points and asserts no duration",

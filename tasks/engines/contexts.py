@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from tasks.engines.served.providers import SERVERS, server
 from tasks.engines.specs import EngineSpec
+from tasks.parsing import parse_json
 
 _HOSTS = {urlsplit(each.url).hostname: kind for kind, each in SERVERS.items()} | {
     "openrouter.ai": "openrouter"
@@ -48,7 +48,7 @@ def _of_provider(provider: str, model: str) -> int | None:
 
 def _of_folder(config: Path) -> int | None:
     try:
-        fields = json.loads(config.read_text(encoding="utf-8"))
+        fields = parse_json(config.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if not isinstance(fields, dict):

@@ -18,6 +18,7 @@ from tasks.engines.protocols import Message
 from tasks.identity import digest
 from tasks.loop.prompts import Completions, Prompts
 from tasks.loop.samples import Sample, Score
+from tasks.parsing import parse_json
 
 COLUMNS = ("sample", "request", "prompt", "input", "output", "target", "scores", "more")
 """Columns of a row, beside those of the run."""
@@ -71,9 +72,9 @@ def sent_in(rows: Iterable[Mapping[str, Any]]) -> set[Sent]:
     for row in rows:
         if row["prompt"] is not None:
             named.add(Sent(row["request"], row["prompt"]))
-        parts = [json.loads(row["more"])["transcript"]]
-        parts += [score["grading"] for score in json.loads(row["scores"]).values()]
-        parts += [json.loads(row["input"])] if row["input"] is not None else []
+        parts = [parse_json(row["more"])["transcript"]]
+        parts += [score["grading"] for score in parse_json(row["scores"]).values()]
+        parts += [parse_json(row["input"])] if row["input"] is not None else []
         named |= {Sent(*part["of"]) for messages in parts for part in messages if "of" in part}
     return named
 
@@ -85,15 +86,15 @@ def samples_of(rows: Iterable[Mapping[str, Any]], reply: Callable[[Sent], Reply]
         reply: returns the messages and the text of a stored completion.
     """
     for row in rows:
-        scores, more = json.loads(row["scores"]), json.loads(row["more"])
+        scores, more = parse_json(row["scores"]), parse_json(row["more"])
         own = reply(Sent(row["request"], row["prompt"])) if row["prompt"] is not None else ((), "")
         more["transcript"] = _messages(more["transcript"], reply)
         more["tokens"] = tuple(more["tokens"])
         yield Sample(
             id=row["sample"],
-            input=own[0] if row["input"] is None else _messages(json.loads(row["input"]), reply),
+            input=own[0] if row["input"] is None else _messages(parse_json(row["input"]), reply),
             output=own[1] if row["output"] is None else row["output"],
-            target=json.loads(row["target"]),
+            target=parse_json(row["target"]),
             scores={
                 name: Score(**{**score, "grading": _messages(score["grading"], reply)})
                 for name, score in scores.items()

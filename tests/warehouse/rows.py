@@ -28,7 +28,6 @@ def logprobs(
             "domain": "currency",
             "question": "currency-1",
             "country": [code for code in codes for _ in range(2)],
-            "prompt": [f"Money of {code}?" for code in codes for _ in range(2)],
             "item": ["euro", "yen"] * len(codes),
             "logprob": [base, base - 1] * len(codes),
             "n_tokens": [1, 2] * len(codes),

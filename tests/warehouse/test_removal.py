@@ -8,6 +8,7 @@ import pytest
 import warehouse.removal as removal
 from tasks.loop.candidates import CandidateRanking
 from tasks.loop.items import ItemScores, OptionScores
+from tasks.loop.pairs import Pairs
 from tasks.loop.prompts import Prompts
 from tasks.loop.texts import Texts
 from tests.warehouse.rows import logprobs, make_run, metrics, store_part
@@ -135,7 +136,7 @@ def test_an_unknown_or_ambiguous_run_id_is_refused(two_runs: Warehouse, named: s
 
 
 def test_every_kind_of_request_has_its_parts_removed() -> None:
-    request_kinds = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)
+    request_kinds = (ItemScores, CandidateRanking, OptionScores, Pairs, Prompts, Texts)
     assert {request.kind for request in request_kinds} == set(ANSWERS)
     files = Path(removal.__file__).parent.joinpath("kinds").glob("*.toml")
     assert set(ANSWERS) < {file.stem for file in files}

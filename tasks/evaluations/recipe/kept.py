@@ -16,6 +16,7 @@ from tasks.evaluations.recipe.definition import RECIPES
 from tasks.evaluations.recipe.items import Item, LeftOut, LoadedRecipe, Member
 from tasks.evaluations.recipe.study import RecipeStudy
 from tasks.judging.rubric import Rubric
+from tasks.parsing import parse_json
 
 DEFINITION, RUBRIC, MEMBER, ITEM, COUNT = "definition", "rubric", "member", "item", "count"
 
@@ -36,7 +37,7 @@ def loaded_of(name: str, rows: Iterable[Mapping[str, Any]], own: LoadedRecipe | 
     """
     parts: dict[str, list[Any]] = {}
     for row in rows:
-        parts.setdefault(str(row["part_of"]), []).append(json.loads(row["body"]))
+        parts.setdefault(str(row["part_of"]), []).append(parse_json(row["body"]))
     ((recipe, fields),) = parts.get(DEFINITION, [("", {})])
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r} in the stored content of {name}")
