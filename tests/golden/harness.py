@@ -122,7 +122,8 @@ def write_engine(home: Path, name: str, **options: Any) -> None:
 def write_served(home: Path, name: str, url: str) -> None:
     """Make ``name`` a model behind HTTP; its answers do not depend on the address."""
     (home / "engines" / f"{name}.toml").write_text(
-        f'kind = "openai"\nmodel = "{name}"\nbase_url = "{url}"\noptions = {{ max_retries = 0 }}\n'
+        f'name = "{name}"\nkind = "openai"\nmodel = "{name}"\nbase_url = "{url}"\nreasoning = "none"\n'
+        "options = { max_retries = 0 }\n"
     )
 
 

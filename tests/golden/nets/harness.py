@@ -18,5 +18,5 @@ NET = Net(
     other={"batch": 3},
     keys={"pair_score": ("request_hash", "item", "place"), "response": ("request_hash", "item")},
     kills=(("pair_score", ""), ("response", "")),
-    budget=200,
+    budget=100,
 )

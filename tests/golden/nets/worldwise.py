@@ -72,5 +72,5 @@ NET = Net(
     kills=(("response", ""), ("embedding", "")),
     prepare=prepare,
     compared=r"^(model_|variance_)",
-    budget=24_000,
+    budget=12_000,
 )
