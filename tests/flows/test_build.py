@@ -15,6 +15,7 @@ from tasks.packs.published import read_rows
 from tests.builders.queue_files import ACCEPT, REJECT, REVISE, decide
 from tests.builders.specnorm.drafting_server import Scene, drafting, good
 from tests.conftest import command, environment, prefect_post
+from tests.waiting import until
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -114,6 +115,7 @@ def test_killed_build_resumes_with_the_next_batch(
 
     def writer(scene: Scene) -> object:
         if victims and len(scenes) == 12:
+            until(lambda: Warehouse.open(home).query("SELECT count(*) FROM response").item() == 8)
             victims[0].kill()
         return good(scene)
 

@@ -18,6 +18,7 @@ from tests.conftest import command, environment
 from tests.deployments.commands import call, one_line, refused, table
 from tests.engines.test_openai import completion
 from tests.flows.conftest import Serve
+from tests.waiting import until
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -145,6 +146,8 @@ def test_run_on_published_files_resumes_after_a_kill_during_judging(
 
     def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if n == n_answers + batch + 3:
+            stored = "SELECT count(*) FROM response WHERE model = 'marker'"
+            until(lambda: Warehouse.open(home).query(stored).item() == batch)
             running[0].kill()
         return 200, completion(knows(request) if request["model"] == "knower" else marks(request))
 

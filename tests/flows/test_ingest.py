@@ -64,8 +64,8 @@ def test_dishes_from_wikidata_are_stored_and_planned(
     options = ("--dish-set", "wikidata", "--languages", "en", "--profile", "full", "--dry-run")
     plan = culturemeter("run", "fmlama", "-m", "fake-a", *options)
     n_english = sum(r["language"] == "en" for r in rows)
-    planned = re.search(r"(\d+) dishes, ", plan.stderr)
-    assert planned, plan.stderr
+    planned = re.search(r"(\d+) dishes, ", plan.stdout)
+    assert planned, plan.stdout
     assert 0 < int(planned[1]) <= n_english  # dishes of the 14 groups
 
 

@@ -37,6 +37,7 @@ KEY = "sk-never-to-be-seen-5d1f"
 NAMES = ("knower", "neutral", "moody")
 PRICED = (
     'api_key_env = "TEST_API_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_million_output_tokens = 1e6\n'
+    'reasoning = "none"\n'  # no tokens for thinking are reserved
 )
 
 
@@ -131,8 +132,8 @@ def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM response").item() == 12
     planned = call(*arguments, "--dry-run")
-    left = re.search(r"12 of 24 completions .*≤ ([\d,]+) tokens, ≤ \$([\d.]+)", one_line(planned.stderr))
-    assert left, planned.stderr
+    left = re.search(r"12 of 24 completions .*≤ ([\d,]+) tokens, ≤ \$([\d.]+)", one_line(planned.stdout))
+    assert left, planned.stdout
     tokens, usd = int(left[1].replace(",", "")), float(left[2])
     assert usd == tokens > 12 * 320  # a dollar per token
 

@@ -41,8 +41,9 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 """Bounds of pauses without a server's request; they double from try to try."""
 EXCERPT = 300
 """Most characters of a server's text in an error."""
-MAX_COUNT = 2**31
-"""Upper bound of token counts, larger than any real one; a server's larger count is cut to it."""
+MAX_COUNT = 10**8
+"""Upper bound of token counts, larger than any real one; a server's larger count is cut to it. Sums of an
+answer's counts are stored in 32 bits."""
 
 MOST_LOG_PROBABILITY = 1e-3
 """Largest value that 0 becomes by rounding in half precision; a larger value is not a log-probability."""
