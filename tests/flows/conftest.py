@@ -21,7 +21,9 @@ def serve(home: Path) -> Iterator[Serve]:
     def start(reply: Reply, *names: str, more: str = "") -> Scripted:
         servers.append(Scripted(reply))
         for name in names:
-            text = f'name = "{name}"\nkind = "openai"\nmodel = "{name}"\nbase_url = "{servers[-1].url}"\n{more}'
+            text = (
+                f'name = "{name}"\nkind = "openai"\nmodel = "{name}"\nbase_url = "{servers[-1].url}"\n{more}'
+            )
             (home / "engines" / f"{name}.toml").write_text(text)
         return servers[-1]
 
