@@ -140,7 +140,7 @@ def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
     refused = culturemeter(*arguments, "-m", "gone", check=False)  # before anything is sent
     assert refused.returncode == 1
     assert "error: model 'gone': there is no config.json" in refused.stderr
-    culturemeter(*arguments)
+    done = culturemeter(*arguments)
     assert asked(server).total() == 24 + 1  # one retry of the busy server
     assert len(asked(server)) == 24
     board = warehouse.query("SELECT model, answered FROM leaderboard_worldwise WHERE NOT is_null")
