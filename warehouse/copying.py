@@ -7,6 +7,7 @@ checks every table by its number of rows and a hash of them.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +23,9 @@ from warehouse.connection import Warehouse
 from warehouse.literals import list_parts
 from warehouse.local_store import LocalStore
 from warehouse.migrate import bring_up_to_date
-from warehouse.part_kinds import create_empty_parts, is_as_written
+from warehouse.part_kinds import KINDS, create_empty_parts, is_as_written
 from warehouse.published import damaged, is_damage, reader
+from warehouse.recovery import register_orphans
 from warehouse.registrations import fold
 from warehouse.storage import WarehouseError, private_folder
 from warehouse.store import Store
@@ -60,6 +62,9 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
     """
     _refuse_overlap(source.store, target)
     try:
+        if isinstance(source.store, LocalStore) and os.access(source.store.root, os.W_OK):
+            for kind in KINDS:  # a damaged log is set aside, and its registrations are those of the parts
+                register_orphans(source, kind)
         return _copied(source, target, report)
     except duckdb.Error as error:
         if is_damage(error):

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,12 @@ def flipped(home: Path, number: int) -> None:
     file.write_bytes(data)
 
 
+def content(warehouse: Warehouse) -> list[list[list[object]]]:
+    """Return all rows without times: what a damaged log registered is registered again."""
+    rows = [warehouse.query(query).rows() for query in ROWS]
+    return [[[cell for cell in row if not isinstance(cell, datetime)] for row in of] for of in rows]
+
+
 @pytest.mark.parametrize("n", [12, pytest.param(120, marks=[pytest.mark.slow, pytest.mark.heavy])])
 def test_a_flipped_bit_of_any_file_is_never_copied_as_data(full: Warehouse, tmp_path: Path, n: int) -> None:
     for number in range(n):
@@ -185,5 +192,4 @@ def test_a_flipped_bit_of_any_file_is_never_copied_as_data(full: Warehouse, tmp_
             copy(Warehouse.open(home), target := store_named(str(tmp_path / f"copy {number}")))
         except WarehouseError:
             continue
-        copied = Warehouse(target)
-        assert [copied.query(rows).rows() for rows in ROWS] == [full.query(rows).rows() for rows in ROWS]
+        assert content(Warehouse(target)) == content(full)
