@@ -65,7 +65,7 @@ demo: setup  ## two embedded models through the spectral evaluation: a first res
 	$(BIN)/culturemeter models prepare
 	$(BIN)/culturemeter run spectral --profile quick
 	$(BIN)/culturemeter leaderboard spectral --profile quick
-	@echo "That was the first result. The larger one follows in about eight minutes; Ctrl-C ends it, make demo goes on."
+	@echo "That was the first result. The larger one follows in about four minutes; Ctrl-C ends it, make demo goes on."
 	$(BIN)/culturemeter run spectral --profile demo
 	$(BIN)/culturemeter leaderboard spectral --profile demo
 	$(BIN)/culturemeter report
