@@ -160,12 +160,10 @@ def _store_content(session: RunSession) -> str:
         return ""
     rows = session.evaluation.content(session.study)
     name = digest([session.evaluation.name, rows], 32)
-    frame = pl.DataFrame(rows).with_row_index("place").with_columns(
-        content=pl.lit(name), request_hash=pl.lit(name), run_id=pl.lit(name),
-        model=pl.lit(session.evaluation.name),
-    )  # fmt: skip
     if steps.stored("content", name, [name], ("place",)).is_empty():
-        steps.store_part("content", name, frame)
+        ids = dict.fromkeys(("content", "request_hash", "run_id"), name) | {"model": session.evaluation.name}
+        frame = pl.DataFrame(rows).with_row_index("place")
+        steps.store_part("content", name, frame.with_columns(**{k: pl.lit(v) for k, v in ids.items()}))
     return name
 
 

@@ -25,7 +25,7 @@ from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Study, comparable
 from tasks.evaluations.recipe.evaluation import restored
 from tasks.loop import kept_samples, steps
-from tasks.loop.kept_samples import COLUMNS, Sent, sent_in
+from tasks.loop.kept_samples import COLUMNS, Sent, parsed, sent_in
 from tasks.loop.prompts import Prompts
 from tasks.loop.rows import Metric
 from tasks.loop.samples import Sample, plain
@@ -143,7 +143,7 @@ def samples(run: FinishedRun) -> Iterator[Sample]:
     if rows.is_empty():
         raise WarehouseError(f"{run.evaluation}, {run.model}: no samples are stored: run it again")
     for batch in rows.iter_slices(_AT_ONCE):
-        rows_of_batch = batch.to_dicts()
+        rows_of_batch = parsed(batch.to_dicts())
         by_request: dict[str, list[str]] = {}
         for sent in sent_in(rows_of_batch):
             by_request.setdefault(sent.request, []).append(sent.prompt)

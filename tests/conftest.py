@@ -93,9 +93,9 @@ class Template(NamedTuple):
     folder: Path
     here: Path
     known: tuple[object, object]
-    """What ``warehouse.connection`` knows of files that are these."""
+    """The state that ``warehouse.connection`` keeps of a current warehouse, for the template's files."""
     signs: frozenset[object]
-    """Of the template's files; a test that changes one in its place changes them."""
+    """The signs of the template's files (``folder_signs``): others mean that a test has changed one."""
 
 
 def made_in_place(blank: Path, folder: Path) -> Template:

@@ -22,6 +22,7 @@ from tasks.parsing import parse_json
 
 COLUMNS = ("sample", "request", "prompt", "input", "output", "target", "scores", "more")
 """Columns of a row, beside those of the run."""
+_AS_JSON = ("input", "target", "scores", "more")
 _MORE = ("choices", "transcript", "finish_reason", "tokens", "metadata", "roles")
 
 
@@ -66,15 +67,21 @@ def frame_of(samples: Iterable[Sample], kept: Kept, config_hash: str) -> pl.Data
     return frame.with_columns(config_hash=pl.lit(config_hash))
 
 
+def parsed(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return stored rows with the values of their JSON; None where a row names a completion in its place."""
+    return [
+        {**row, **{name: parse_json(row[name]) for name in _AS_JSON if row[name] is not None}} for row in rows
+    ]
+
+
 def sent_in(rows: Iterable[Mapping[str, Any]]) -> set[Sent]:
-    """Return all prompts that stored samples name."""
+    """Return all prompts that stored samples name. rows: as ``parsed`` returns them."""
     named: set[Sent] = set()
     for row in rows:
         if row["prompt"] is not None:
             named.add(Sent(row["request"], row["prompt"]))
-        parts = [parse_json(row["more"])["transcript"]]
-        parts += [score["grading"] for score in parse_json(row["scores"]).values()]
-        parts += [parse_json(row["input"])] if row["input"] is not None else []
+        parts = [row["more"]["transcript"], *(score["grading"] for score in row["scores"].values())]
+        parts += [row["input"]] if row["input"] is not None else []
         named |= {Sent(*part["of"]) for messages in parts for part in messages if "of" in part}
     return named
 
@@ -83,21 +90,24 @@ def samples_of(rows: Iterable[Mapping[str, Any]], reply: Callable[[Sent], Reply]
     """Yield the samples of stored rows.
 
     Args:
+        rows: as ``parsed`` returns them.
         reply: returns the messages and the text of a stored completion.
     """
     for row in rows:
-        scores, more = parse_json(row["scores"]), parse_json(row["more"])
         own = reply(Sent(row["request"], row["prompt"])) if row["prompt"] is not None else ((), "")
-        more["transcript"] = _messages(more["transcript"], reply)
-        more["tokens"] = tuple(more["tokens"])
+        more = {
+            **row["more"],
+            "transcript": _messages(row["more"]["transcript"], reply),
+            "tokens": tuple(row["more"]["tokens"]),
+        }
         yield Sample(
             id=row["sample"],
-            input=own[0] if row["input"] is None else _messages(parse_json(row["input"]), reply),
+            input=own[0] if row["input"] is None else _messages(row["input"], reply),
             output=own[1] if row["output"] is None else row["output"],
-            target=parse_json(row["target"]),
+            target=row["target"],
             scores={
                 name: Score(**{**score, "grading": _messages(score["grading"], reply)})
-                for name, score in scores.items()
+                for name, score in row["scores"].items()
             },
             **more,
         )

@@ -9,6 +9,13 @@ from numpy.typing import ArrayLike
 from tasks.metrics.types import CATEGORIES, FloatArray
 
 
+def rounded(values: ArrayLike) -> FloatArray:
+    """Return values rounded to 34 bits (about 10 digits), so that rounding noise makes ties."""
+    mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
+    result: FloatArray = np.ldexp(np.round(np.ldexp(mantissa, 34)), exponent - 34)
+    return result
+
+
 def lower_median(values: ArrayLike) -> FloatArray:
     """Return the largest value that counts as low in a median split; high values are strictly above it.
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall.claims import claims
-from tasks.evaluations.culturall.quantities import UNSPACED
+from tasks.evaluations.culturall.quantities import IS_UNSPACED
 from tasks.evaluations.culturall.texts import is_alike, plain, spaced, takes_back
 from tasks.evaluations.culturall.tokens import bare, fillers
 
@@ -23,7 +23,6 @@ _LETTER = regex.compile(rf"(?<![{_NEAR}])([A-DАВСΑΒԀ])(?![{_NEAR}])")
 _ALONE = regex.compile(r"[\W_]*([A-Da-dАВСΑΒԀавс])[\W_]*")
 _MARKED = regex.compile(r"\(\s*([A-Da-dАВСавс])\s*\)|(?<![\p{L}\p{N}])([a-dавс])\)")
 _OPTION = regex.compile(r"(?<![^\W_])([A-DАВСΑΒ])\s*[.):、]\s*")
-_UNSPACED = regex.compile(rf"[{UNSPACED}]")
 
 
 def chosen_letter(
@@ -113,10 +112,10 @@ def _named(text: str, texts: Mapping[str, Sequence[str]], language: str) -> list
     """Return the options that a text names: the one that it is, those that it contains, or else those that
     have all its words.
     """
-    drop = fillers(language)
-    given = [w for w in map(bare, spaced(text, language)) if w not in drop]
+    given = _telling(text, language)
     if not given:
         return []
+    drop = fillers(language)
     wanted = [(k, list(map(bare, spaced(form, language)))) for k, forms in texts.items() for form in forms]
     exact = {k for k, words in wanted if [w for w in words if w not in drop] == given}
     if exact:
@@ -128,12 +127,17 @@ def _named(text: str, texts: Mapping[str, Sequence[str]], language: str) -> list
     return sorted(whole or {k for k, words in wanted if _has_all(words, given)})
 
 
+def _telling(text: str, language: str) -> list[str]:
+    """Return the words of a text that are no fillers."""
+    drop = fillers(language)
+    return [word for word in map(bare, spaced(text, language)) if word not in drop]
+
+
 def _is_text_of_another(rest: str, letter: str, texts: Mapping[str, Sequence[str]], language: str) -> bool:
     """Return whether the text after a letter is that of another option."""
-    drop = fillers(language)
-    given = [w for w in map(bare, spaced(rest, language)) if w not in drop]
+    given = _telling(rest, language)
     return any(
-        given == [w for w in map(bare, spaced(form, language)) if w not in drop]
+        given == _telling(form, language)
         for k, forms in texts.items()
         for form in forms
         if k != _letter(letter) and given
@@ -143,13 +147,14 @@ def _is_text_of_another(rest: str, letter: str, texts: Mapping[str, Sequence[str
 def _has_all(words: Sequence[str], given: Sequence[str]) -> bool:
     """Return whether an option has all given words; a run without spaces may be part of one of its words."""
     return all(
-        any(is_alike(one, word) or (_UNSPACED.match(one) and one in word) for word in words) for one in given
+        any(is_alike(one, word) or (IS_UNSPACED.match(one) and one in word) for word in words)
+        for one in given
     )
 
 
 def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
     """Return whether words stand in a text one after another; runs without spaces anywhere."""
-    if part and _UNSPACED.match(part[0]):
+    if part and IS_UNSPACED.match(part[0]):
         return "".join(part) in "".join(words)
     n = len(part)
     return n > 0 and any(
@@ -165,8 +170,8 @@ def _stands_alone(text: str, rest: str, language: str) -> bool:
     """Return whether the only letter is the answer: a mark or the end follows it, or only fillers stand
     around it. "A cup" and "В Москве" name no option.
     """
-    if not [w for w in map(bare, spaced(rest, language)) if w not in fillers(language)]:
+    if not _telling(rest, language):
         return True
     found = next(iter([*_LETTER.finditer(text), *_MARKED.finditer(text)]))
     after = text[found.end() : found.end() + 2].lstrip(" ")
-    return not after or not after[0].isalnum() or _UNSPACED.match(after) is not None
+    return not after or not after[0].isalnum() or IS_UNSPACED.match(after) is not None

@@ -14,7 +14,7 @@ import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall import locales
 from tasks.evaluations.culturall.locales import fold
-from tasks.evaluations.culturall.quantities import UNSPACED
+from tasks.evaluations.culturall.quantities import IS_UNSPACED
 from tasks.evaluations.culturall.tokens import Date, Number, Time, Word, tokens
 
 _BOLD = regex.compile(r"\*\*(.+?)\*\*|__(.+?)__", regex.DOTALL)
@@ -126,7 +126,7 @@ def _pattern(kind: str, language: str) -> regex.Pattern[str]:
     spaces."""
     forms = locales.own_and_english(kind, "" if language == "sr" else language)
     forms |= frozenset(locales.listed(kind, "sr", "")) if language == "sr" else frozenset()
-    spaced = [form for form in forms if not regex.match(rf"[{UNSPACED}]", form)]
+    spaced = [form for form in forms if not IS_UNSPACED.match(form)]
     together = [form for form in forms if form not in spaced]
     parts = [rf"(?<![\p{{L}}\p{{M}}])(?:{_any(spaced)})(?![\p{{L}}\p{{M}}])"] if spaced else []
     parts += [f"(?:{_any(together)})"] if together else []

@@ -159,6 +159,12 @@ def currencies(language: str) -> Mapping[str, frozenset[str]]:
 
 
 @cache
+def units_and_currencies(language: str) -> Mapping[str, frozenset[str]]:
+    """Return phrase -> unit or currencies; a phrase that may be either names currencies."""
+    return {**units(language), **currencies(language)}
+
+
+@cache
 def stems(language: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return (beginning, units or currencies) of forms that may have any ending, the longest first."""
     pairs = [

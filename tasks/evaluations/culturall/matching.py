@@ -22,7 +22,7 @@ import regex  # type: ignore[import-untyped]
 from tasks.evaluations.culturall import locales
 from tasks.evaluations.culturall.claims import claims
 from tasks.evaluations.culturall.locales import fold
-from tasks.evaluations.culturall.quantities import UNSPACED, spans
+from tasks.evaluations.culturall.quantities import IS_UNSPACED, spans
 from tasks.evaluations.culturall.texts import (
     as_written,
     is_alike,
@@ -51,7 +51,6 @@ from tasks.evaluations.culturall.tokens import (
 __all__ = ["is_match", "plain"]
 
 _IN_PARTS = regex.compile(r"[()（）\[\]【】=]+")
-_UNSPACED = regex.compile(rf"[{UNSPACED}]")
 # Endings of nouns that differ by case or number in Slavic languages, and suffixes of Kazakh.
 _ENDING = regex.compile(
     r"[аеёиоуыэюяьйіaeiou]{0,2}(?:й|м|х|в|ў|ми|го|му|m|h|g|v|ma|mi|ga|mu|og|om|em|ima|ama)?[уюиіeiu]?"
@@ -277,7 +276,7 @@ class _Accepted:
             return False
         after = after.removeprefix(counter)
         own = [token for token in wanted if isinstance(token, Unit)]
-        forms = {**locales.units(self.language), **locales.currencies(self.language)}
+        forms = locales.units_and_currencies(self.language)
         unit = max((form for form in forms if after.startswith(form)), key=len, default="")
         if unit and not any(self._is_same_unit(forms[unit], one.names) for one in own):
             return False
@@ -333,14 +332,14 @@ class _Accepted:
             return bool(units) and (self.language not in _WITHOUT_SPACES or self._asks_for(token.names))
         if not isinstance(token, Word):
             return False
-        if _UNSPACED.match(token.text):
+        if IS_UNSPACED.match(token.text):
             return token.text in fold(self.question, self.language).replace(" ", "")
         return any(is_alike(token.text, word) for word in self.question_words)
 
     def _asks_for(self, names: frozenset[str]) -> bool:
         """Return whether a unit follows a word such as "how many"; else it may be a part of another word."""
         asked = fold(self.question, self.language)
-        forms = {**locales.units(self.language), **locales.currencies(self.language)}
+        forms = locales.units_and_currencies(self.language)
         return any(
             forms.get(asked[found.end() :][:n], frozenset()) & names
             for found in _HOW_MANY.finditer(asked)
@@ -391,7 +390,7 @@ class _Accepted:
 
     def _has_words(self, given: list[str], wanted: list[str]) -> bool:
         """Return whether the wanted words are among the given in their order, and all others are known."""
-        if _UNSPACED.match("".join(wanted)):
+        if IS_UNSPACED.match("".join(wanted)):
             before, found, after = "".join(given).partition("".join(wanted))
             return bool(found) and self._is_framed(before, after)
         n = len(wanted)
@@ -417,7 +416,7 @@ class _Accepted:
         if digits - set(regex.findall(r"\d+", fold(self.question, self.language))):
             return False
         n_telling = sum(piece not in fillers(self.language) for piece in pieces)
-        if n_telling < least and not _UNSPACED.match("".join(pieces)):  # a part of the answer, no sentence
+        if n_telling < least and not IS_UNSPACED.match("".join(pieces)):  # a part of the answer, no sentence
             context = ""
         folded = fold(context, self.language)
         near = (*self.question_words, *(words_of(folded, self.language) if context else ()))
@@ -428,7 +427,7 @@ class _Accepted:
             or self._is_known(Word(piece), ())
             or self._is_frame(Word(piece))
             or any(is_alike(piece, word) or share_a_stem(piece, word) for word in near)
-            or bool(_UNSPACED.match(piece) and piece in together)
+            or bool(IS_UNSPACED.match(piece) and piece in together)
             for piece in pieces
         )
 

@@ -21,12 +21,15 @@ NUMBER = regex.compile(
 )
 UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words, and Hangul, whose particles are written on to the word."""
+IS_UNSPACED = regex.compile(rf"[{UNSPACED}]")
+"""Matches a text that begins in such a script."""
+RUN = regex.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
+"""A run of such a script, or of others."""
 
 _GROUPED = regex.compile(r"-?\d{1,3}(?:([.,'’\u00a0\u202f ])\d{2,3})(?:\1\d{2,3})*")
 _FRACTION = regex.compile(r"(\d+) (\d)/(\d)(?!\d)")
 _CHINESE = regex.compile(r"(?<!\d)[〇零一二三四五六七八九十百千两兩廿卅]+")
 _TENS = {"十": 10, "百": 100, "千": 1000}
-_RUN = regex.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
 _EITHER = frozenset({"ar", "es", "km"})
 """Languages whose countries differ in the decimal mark."""
 
@@ -134,12 +137,10 @@ def _scale(folded: str, start: int) -> tuple[float, int]:
     """Return the factor of a number that ends here, and the end of its word."""
     rest = folded[start:]
     word = "".join(takewhile(lambda c: unicodedata.category(c)[0] in "LM", rest.lstrip(" ")))
-    for run in _RUN.findall(word)[:1]:
+    for run in RUN.findall(word)[:1]:
         for form, factor in _scales().items():
             stem = form.rstrip("*")
-            is_here = (
-                run.startswith(stem) if stem != form or regex.match(rf"[{UNSPACED}]", run) else run == form
-            )
+            is_here = run.startswith(stem) if stem != form or IS_UNSPACED.match(run) else run == form
             if is_here:
                 return factor, start + rest.index(run) + (len(run) if stem != form else len(form))
     return 1.0, start

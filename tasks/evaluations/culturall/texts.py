@@ -10,9 +10,8 @@ from itertools import takewhile
 import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall.locales import fold, own_and_english
-from tasks.evaluations.culturall.quantities import UNSPACED, with_digits
+from tasks.evaluations.culturall.quantities import IS_UNSPACED, UNSPACED, with_digits
 
-_UNSPACED = regex.compile(rf"[{UNSPACED}]")
 _HAN = regex.compile(r"\p{Han}")
 _MINUS = regex.compile(r"(?<!\w)[-−](?=\d)")
 _ARTICLES = regex.compile(r"\b(?:a|an|the)\b")
@@ -114,6 +113,6 @@ def _flat(text: str, language: str) -> str:
 
 def _has(flat: str, phrase: str) -> bool:
     """Return whether a text contains a phrase: as whole words, or anywhere in scripts without spaces."""
-    if _UNSPACED.match(phrase):
+    if IS_UNSPACED.match(phrase):
         return phrase in flat.replace(" ", "")
     return f" {phrase} " in flat

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall import locales
-from tasks.evaluations.culturall.quantities import UNSPACED, spans, with_digits
+from tasks.evaluations.culturall.quantities import IS_UNSPACED, RUN, spans, with_digits
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,6 @@ class _Clock:
 Token = Number | Unit | Date | Time | Weekday | Word
 _Raw = Token | _Month | _Period | _Clock
 
-_UNSPACED = regex.compile(rf"[{UNSPACED}]")
-_RUN = regex.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
 _LONGEST_PHRASE = 4
 _DAYS, _YEARS = range(1, 32), range(1000, 2999)
 _DAY, _MONTH, _YEAR, _HOUR, _MINUTE = (
@@ -173,8 +171,8 @@ def words_of(folded: str, language: str) -> list[str]:
     """Return the words and signs of a folded text; a run of a script without spaces is cut at known words."""
     found: list[str] = []
     for match in _WORD.finditer(folded):
-        for run in _RUN.findall(_WRITTEN.get(match[0], match[0])):
-            found += _cut(run, language) if _UNSPACED.match(run) else [bare(run)]
+        for run in RUN.findall(_WRITTEN.get(match[0], match[0])):
+            found += _cut(run, language) if IS_UNSPACED.match(run) else [bare(run)]
     return found
 
 

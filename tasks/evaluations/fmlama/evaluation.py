@@ -21,7 +21,7 @@ from tasks.evaluations.fmlama.pack import PACK
 from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.published import (
     is_published,
-    published_dishes,
+    predicted_dishes,
     published_requests,
     score_published,
 )
@@ -118,7 +118,7 @@ def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
         requests = [*published_requests(study)]
     else:
         requests = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
-    predictions = _predictions(study, completions) if study.judges else []
+    predictions = predicted_dishes(study, completions) if study.judges else []
     if isinstance(predictions, str):
         return requests
     return [
@@ -148,7 +148,7 @@ def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> Fm
         own = score_published(study, completions, shared.expected, shared.cosines)
     else:
         own = score_model(study, shared.expected, answers, shared.cosines)
-    predictions = _predictions(study, completions) if study.judges else []
+    predictions = predicted_dishes(study, completions) if study.judges else []
     return FmlamaAnswers(own, _marks(study, completions, predictions))
 
 
@@ -207,15 +207,6 @@ def size(study: FmlamaStudy) -> str:
     """Return the numbers of dishes, conditions and scored candidates, in words."""
     n_dishes = len({dish.url for probe in study.probes for dish in probe.dishes})
     return f"{n_dishes} dishes, {len(study.probes)} conditions, {study.n_pairs:,} candidates in sentences"
-
-
-def _predictions(study: FmlamaStudy, completions: Completions) -> list[JudgedDish] | str:
-    """Return the model's predictions for the judged dishes, or the reason why they are unknown."""
-    if is_published(completions):
-        return published_dishes(study, completions)
-    probe = study.judged_probe
-    tables = stored_scores(study, completions, probe, probe.templates[0])
-    return tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
 
 
 def _null_predictions(study: FmlamaStudy, of_origin: bool) -> list[JudgedDish]:

@@ -19,8 +19,10 @@ from tasks.evaluations.fmlama.read import (
     ProbeScore,
     ScoreTables,
     TopColumns,
+    judged_dishes,
     score_probe,
     score_top,
+    stored_scores,
 )
 from tasks.evaluations.fmlama.study import Condition, FmlamaStudy, Probe, Template
 from tasks.loop.prompts import Completion, Prompt, Prompts
@@ -112,6 +114,15 @@ def published_dishes(study: FmlamaStudy, completions: Completions) -> list[Judge
         JudgedDish(dish.url, name, dish.group, dish.ingredients, predicted)
         for dish, name, predicted in zip(probe.dishes, probe.names, named, strict=True)
     ]
+
+
+def predicted_dishes(study: FmlamaStudy, completions: Completions) -> list[JudgedDish] | str:
+    """Return the model's predictions for the judged dishes, or the reason why they are unknown."""
+    if is_published(completions):
+        return published_dishes(study, completions)
+    probe = study.judged_probe
+    tables = stored_scores(study, completions, probe, probe.templates[0])
+    return tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
 
 
 def _prompt(url: str) -> Prompt:

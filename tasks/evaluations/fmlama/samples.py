@@ -9,8 +9,8 @@ import numpy as np
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import judge_prompts, read_marks
-from tasks.evaluations.fmlama.published import WORDING, is_published, published_dishes, published_top
-from tasks.evaluations.fmlama.read import NO_RANKING, judged_dishes, spelled, stored_scores
+from tasks.evaluations.fmlama.published import WORDING, is_published, predicted_dishes, published_top
+from tasks.evaluations.fmlama.read import NO_RANKING, spelled, stored_scores
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, judging
 from tasks.judging.panel import score_name, verdict_scores
 from tasks.judging.verdicts import Opinion
@@ -118,12 +118,7 @@ def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
     """Return the judges' verdicts on top predictions, for the judged dishes."""
     if not study.judges:
         return {}
-    if is_published(completions):
-        dishes = published_dishes(study, completions)
-    else:
-        probe = study.judged_probe
-        tables = stored_scores(study, completions, probe, probe.templates[0])
-        dishes = tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
+    dishes = predicted_dishes(study, completions)
     if isinstance(dishes, str):
         return {}
     prompts = judge_prompts(study.rubric, [d for d in dishes if d.predicted], study.params.direct_matches)

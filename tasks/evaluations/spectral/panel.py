@@ -102,16 +102,9 @@ def panel_rows(
             reason = ALONE if mine and not models else NOT_THERE
             yield unscored("macro_f1_under", where, reason, n, nulls)
             continue
-        medians = classification.lower_median(_rounded(pool))
-        high = _rounded(list(mine.values())) > medians
+        medians = classification.lower_median(classification.rounded(pool))
+        high = classification.rounded(list(mine.values())) > medians
         predicted = [er_sr_category(bool(er), bool(sr)) for er, sr in high]
         truth = [questions[name].human_category for name in mine]
         value = classification.macro_f1(truth, predicted)
         yield scored("macro_f1_under", where, value, (len(mine), n - len(mine)), None, nulls)
-
-
-def _rounded(points: list[Spectrum]) -> FloatArray:
-    """Return [q, 2] spectra rounded to 34 bits, as the headline's, so that rounding noise makes ties."""
-    mantissa, exponent = np.frexp(np.array(points, dtype=np.float64))
-    rounded: FloatArray = np.ldexp(np.round(np.ldexp(mantissa, 34)), exponent - 34)
-    return rounded

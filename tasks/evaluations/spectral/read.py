@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tasks.evaluations.spectral.panel import Spectra, spectra
 from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics import intervals, nulls, spectral
+from tasks.metrics.classification import rounded
 from tasks.metrics.types import FloatArray
 
 MIN_COUNTRIES = 12
@@ -205,18 +206,9 @@ def _spread(values: FloatArray, scored: NDArray[np.bool_]) -> FloatArray:
 
 def er_columns(q: QuestionScore) -> FloatArray:
     """Return [1 + r]: the estimate of ER, then the half-samples' values, rounded."""
-    return _rounded(q.er, q.er_halves)
+    return rounded([q.er, *q.er_halves])
 
 
 def sr_columns(q: QuestionScore) -> FloatArray:
     """Return [1 + r]: the estimate of SR, then the half-samples' values, rounded."""
-    return _rounded(q.sr, q.sr_halves)
-
-
-def _rounded(estimate: float, replicates: FloatArray) -> FloatArray:
-    """Return estimate and replicates rounded to 34 bits (about 10 digits), so that rounding noise
-    makes ties.
-    """
-    mantissa, exponent = np.frexp(np.concatenate([[estimate], replicates]))
-    rounded: FloatArray = np.ldexp(np.round(np.ldexp(mantissa, 34)), exponent - 34)
-    return rounded
+    return rounded([q.sr, *q.sr_halves])

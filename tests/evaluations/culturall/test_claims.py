@@ -1,4 +1,4 @@
-"""What answers claim beside courtesies, reasons and calculations; answers in the ways of chat models.
+"""Tests of the claims that are left of an answer without courtesies, reasons and calculations.
 
 chats.csv has answers that one reader wrote and labelled before matching read them: in Markdown, in sentences,
 with explanations, with denials and corrections.
