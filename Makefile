@@ -23,7 +23,7 @@ FIND := $(if $(UV_FIND_LINKS),,$(foreach place,$(LINKS),--find-links $(place)))
 # Named by what is installed and not by when: whoever has the same files has the same environment.
 STAMP := $(VENV)/.installed-$(ENGINE)-$(shell cat pyproject.toml $(LOCK) | sha256sum | cut -c1-12)
 
-.PHONY: help setup setup-unlocked demo test test-all test-fast lint bench lock sbom audit docs clean
+.PHONY: help setup setup-unlocked demo test test-all test-fast test-newest test-lowest lint bench lock sbom audit docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -84,6 +84,15 @@ test-all: setup  ## also those that take minutes: vLLM once more, tests/chaos
 
 test-fast: setup  ## the tests that start no model and no server
 	$(PYTEST) -m 'not slow'
+
+# Environments of their own, without hashes: what is tried is versions. The overrides go beyond vLLM's own metadata.
+test-newest test-lowest: $(UV)  ## the tests with the newest, or the lowest, versions that pyproject.toml allows
+	rm -rf $(VENV)-$@ && $(PYTHON) -m venv $(VENV)-$@
+	$(UV) pip compile pyproject.toml --quiet --extra $(ENGINE) --extra test $(FIND) $(NOT_ON_CPU:%=--no-emit-package %) \
+	$(if $(filter test-newest,$@),--override .ci/overrides.txt,--resolution lowest-direct) --no-annotate --output-file $(VENV)-$@/versions.txt
+	$(UV) pip sync --quiet --python $(VENV)-$@/bin/python $(FIND) $(VENV)-$@/versions.txt
+	$(UV) pip install --quiet --python $(VENV)-$@/bin/python --no-deps -e .
+	$(subst $(BIN)/,$(VENV)-$@/bin/,$(PYTEST)) -m 'not heavy'
 
 lint: setup  ## ruff, mypy --strict, and words that readers have had to read twice
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ from tasks.metrics import agreement, nulls, ranking
 from tasks.metrics.classification import f1_per_class, lower_median
 from tasks.metrics.intervals import CORRELATION, SHARE, mean_interval, sign_flip_p
 from tasks.metrics.spectral import er_sr_category
-from tasks.metrics.types import Category, FloatArray
+from tasks.metrics.types import Category, FloatArray, IntArray
 
 HUMAN: list[Category] = ["LH", "HH", "HH", "HH", "LL", "LL", "LL", "HL", "HL"]
 MIN_RHO = {5: 1.0, 9: 0.7}
@@ -153,6 +153,6 @@ def _accuracy(rng: Generator, n: int) -> BeyondNull:
     return is_beyond, is_beyond
 
 
-def _above(values: FloatArray, null: float, clusters: FloatArray | None = None) -> bool:
+def _above(values: FloatArray, null: float, clusters: IntArray | None = None) -> bool:
     ends = mean_interval(values, clusters, SHARE)
     return ends is not None and bool(ends[0] > null)

@@ -14,7 +14,7 @@ import duckdb
 import polars as pl
 
 from warehouse.parts import register_parts, write_part
-from warehouse.storage import execute_with
+from warehouse.storage import execute_with, fetched
 from warehouse.store import Store
 
 KIND = "metric_row"
@@ -50,7 +50,7 @@ def archive(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
     if _count(connection) <= AT:
         return
     connection.begin()
-    runs = connection.execute(_RUNS).pl()
+    runs = fetched(connection.execute(_RUNS))
     if runs["n"].sum() > AT:
         batches = runs.with_columns(batch=(pl.col("n").cum_sum() - 1) // _LARGEST)
         for _, batch in batches.group_by("batch", maintain_order=True):

@@ -27,7 +27,7 @@ _NOT_LISTED = "_needed.parquet"  # no part has this name, nor does a file
 _NAMED = re.compile(rf"parts/([a-z][a-z0-9_]*)/{re.escape(_NOT_LISTED)}")
 _VALUE = r"'[\w.:-]+'"
 _FILTER = re.compile(
-    rf"(?:optional: )?(request_hash|run_id)(?:=({_VALUE})| IN \(({_VALUE}(?:, {_VALUE})*)\))"
+    rf"(?:optional: )?\(?(request_hash|run_id)(?: ?= ?({_VALUE})| IN \(({_VALUE}(?:, {_VALUE})*)\))\)?"
 )
 """Pattern of a condition that narrows a scan. DuckDB doubles quotes, so a value never looks like a filter."""
 

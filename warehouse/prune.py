@@ -23,7 +23,7 @@ from warehouse.at_work import at_work
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import KINDS
 from warehouse.recovery import SUPERSEDED_STAY, delete_superseded
-from warehouse.storage import execute_with, now
+from warehouse.storage import execute_with, fetched, now
 
 SMALL_KINDS = ("headline_value", "metric_row")
 """Kinds whose parts always stay: past numbers, from which differences between occasions are computed."""
@@ -88,7 +88,7 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
     """
     with warehouse.read() as connection:
         fate = _fate(connection, older_than, at_work(warehouse.store))
-        superseded = connection.execute(_SUPERSEDED, {"since": now() - SUPERSEDED_STAY}).pl()
+        superseded = fetched(connection.execute(_SUPERSEDED, {"since": now() - SUPERSEDED_STAY}))
     sizes = {kind: warehouse.store.part_sizes(kind) for kind in {*fate["kind"], *superseded["kind"]}}
     rows: list[tuple[bool, str, str, int]] = []
     for kind, part, evaluation, occasion, reason in fate.rows():
@@ -143,7 +143,7 @@ def _fate(
         young = f"younger than {older_than.days} days"
         cutoff = now() - min(older_than, now() - _LONG_AGO)  # a longer time would leave the range of dates
     values = {"cutoff": cutoff, "young": young, "small": list(SMALL_KINDS), "at_work": working}
-    return connection.execute(_FATE, values).pl().filter(pl.col("kind").is_in(list(KINDS)))
+    return fetched(connection.execute(_FATE, values)).filter(pl.col("kind").is_in(list(KINDS)))
 
 
 def _quarantined(warehouse: Warehouse) -> Iterable[Path]:

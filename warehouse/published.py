@@ -9,11 +9,13 @@ but the parts, load no extension, read no Python variable, and change none of th
 
 import logging
 import os
+import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from uuid import uuid4
 
@@ -257,15 +259,36 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
 def signals_as_raised() -> Iterator[None]:
     """Raise the exception of a signal handler that ran within a query, such as that of Ctrl-C or Prefect's.
 
-    DuckDB replaces it by a RuntimeError, which callers would not recognise as an interruption.
+    DuckDB replaces it by a RuntimeError (DuckDB 2 without a cause), which callers would not recognise as an
+    interruption. Python runs handlers in the main thread alone.
     """
+    raised: list[BaseException] = []
+
+    def recording(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], Any]:
+        def handle(number: int, frame: FrameType | None) -> None:
+            try:
+                handler(number, frame)
+            except BaseException as error:
+                raised.append(error)
+                raise
+
+        return handle
+
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    found = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    set_here = {number: recording(handler) for number, handler in found.items()}
     try:
+        for number, handler in set_here.items():
+            signal.signal(number, handler)
         yield
-    except RuntimeError as error:
-        raised = error.__cause__
-        if raised is None or isinstance(raised, Exception):
+    except RuntimeError:
+        if not raised:
             raise
-        raise raised from None
+        raise raised[-1] from None
+    finally:
+        for number, handler in found.items():
+            if signal.getsignal(number) is set_here[number]:
+                signal.signal(number, handler)
 
 
 def damaged(path: object, error: duckdb.Error) -> WarehouseError:

@@ -14,6 +14,7 @@ import duckdb
 import polars as pl
 
 from warehouse.literals import Params, execute
+from warehouse.storage import fetched
 
 _POLARS_TYPES = frozenset(
     {
@@ -99,7 +100,7 @@ def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) ->
         if not (column_type.id in _TIMES or _is_in_polars(column_type))
     }
     if not odd:
-        frame = connection.pl()
+        frame = fetched(connection)
         odd = {place for place, column in enumerate(frame.iter_columns()) if not _has_python_times(column)}
         if not odd:
             return frame

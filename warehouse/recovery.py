@@ -12,7 +12,7 @@ import polars as pl
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import KINDS
 from warehouse.parts import CorruptPart, read_orphan, read_part, register_parts, units_of, write_part
-from warehouse.storage import WarehouseError, execute_with, now
+from warehouse.storage import WarehouseError, execute_with, fetched, now
 from warehouse.store import Store
 
 _CHECKS = Path(__file__).resolve().parent / "checks"
@@ -214,7 +214,7 @@ def delete_superseded(warehouse: Warehouse) -> None:
     if warehouse.query(_OLD, [now() - SUPERSEDED_STAY]).is_empty():
         return
     with warehouse.write() as connection:
-        superseded = connection.execute(_OLD, [now() - SUPERSEDED_STAY]).pl()
+        superseded = fetched(connection.execute(_OLD, [now() - SUPERSEDED_STAY]))
         for kind, part in superseded.select("kind", "part").rows():
             warehouse.store.delete_part(kind, part)
         execute_with(connection, superseded, _FORGET)

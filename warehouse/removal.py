@@ -16,7 +16,7 @@ import polars as pl
 from warehouse.archive import forget_metrics
 from warehouse.at_work import at_work
 from warehouse.connection import Warehouse
-from warehouse.storage import WarehouseError, execute_with, now
+from warehouse.storage import WarehouseError, execute_with, fetched, now
 
 ANSWERS = ("candidate_score", "embedding", "item_logprob", "option_score", "pair_score", "response")
 """Kinds of parts with answers of engines; the other kinds are detail tables of one run."""
@@ -140,7 +140,7 @@ def remove(
         if removal.obstacle:
             raise WarehouseError(f"run {removal.run_id} cannot be removed: {removal.obstacle}.")
         going = [removal.run_id, *removal.others]
-        numbers = connection.execute(_NUMBERS, [going]).pl()
+        numbers = fetched(connection.execute(_NUMBERS, [going]))
         for each in going:
             forget_metrics(connection, each)
         if removal.units.height:
@@ -172,7 +172,7 @@ def _removal(
     # Null models are not run by name: the next run of the configuration computes them again.
     others = tuple(of_cohort) if with_cohort or not n_models else ()
     runs = [run_id, *others]
-    units = connection.execute(_UNITS, {"runs": runs, "answers": list(ANSWERS), "all": answers}).pl()
+    units = fetched(connection.execute(_UNITS, {"runs": runs, "answers": list(ANSWERS), "all": answers}))
     n_metrics = _count(connection, _METRICS, runs=runs)
     obstacle = ""
     if busy := set(working).intersection(runs):

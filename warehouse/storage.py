@@ -8,9 +8,11 @@ import os
 import shutil
 import sqlite3
 import time
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -32,6 +34,9 @@ _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_
 
 # Writing a part takes seconds. Unlike a process id, a file's age means the same in every container.
 _ABANDONED_AFTER_S = 3600.0
+
+# DuckDB 2 warns of a copy that cannot be avoided for values that are bound.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
 
 FileSign = tuple[int, int, int]
 """Inode, time of the last change in ns, and size of a file; they change with its content."""
@@ -245,6 +250,21 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.commit()
 
 
+def fetched(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """Return the rows of the query that ran last; columns of one name are name, name_1 and so on.
+
+    DuckDB 2 has no ``.pl()`` on connections.
+    """
+    table = connection.to_arrow_table()
+    names: list[str] = []
+    for name in table.column_names:
+        others = (f"{name}_{n}" for n in count(1))
+        names.append(next(other for other in chain([name], others) if other not in names))
+    frame = pl.from_arrow(table.rename_columns(names))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
 def execute_with(
     connection: duckdb.DuckDBPyConnection,
     incoming: pl.DataFrame,
@@ -252,18 +272,20 @@ def execute_with(
     values: Mapping[str, object] | None = None,
 ) -> pl.DataFrame:
     """Return the result of `sql`, which reads the rows as the table `incoming`."""
+    connection.execute("")  # ends a result of which rows are left, as DuckDB 2 asks for
     connection.register("incoming", incoming)
     try:
-        return connection.execute(sql, values).pl()
+        return fetched(connection.execute(sql, values))
     finally:
-        connection.unregister("incoming")
+        with suppress(duckdb.TransactionException):  # DuckDB 2, if `sql` ended the transaction
+            connection.unregister("incoming")
 
 
 def columns_of(
     connection: duckdb.DuckDBPyConnection, table: str, excluded: Collection[str] = ()
 ) -> pl.Schema:
     """Return name and type of a table's columns, in order, without those in `excluded`."""
-    schema = connection.execute(f'FROM "{table}" LIMIT 0').pl().schema
+    schema = fetched(connection.execute(f'FROM "{table}" LIMIT 0')).schema
     return pl.Schema({name: kind for name, kind in schema.items() if name not in excluded})
 
 

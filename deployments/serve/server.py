@@ -334,11 +334,14 @@ def _keep_answering() -> None:
 
     With SQLite, Prefect 3.7.7 loads it in a second loop while the server's loop waits for that one. If a task
     of the server holds the lock on automations meanwhile, both wait for ever and the server stops answering.
+    Later versions do what is done here.
     """
     import asyncio
 
     from prefect.server.events.models import automations
 
+    if hasattr(automations, "create_task"):
+        return
     loading: set[asyncio.Task[None]] = set()  # the loop keeps weak references only
 
     def load(change: Coroutine[Any, Any, None]) -> None:

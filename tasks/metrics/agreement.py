@@ -200,9 +200,10 @@ def fleiss_kappa(counts: ArrayLike) -> float | None:
         raise ValueError("agreement needs at least two raters")
     if np.count_nonzero(table.sum(axis=0)) == 1:
         return None
-    from statsmodels.stats import inter_rater  # takes a second to import
-
-    return float(inter_rater.fleiss_kappa(table, method="fleiss"))
+    share = table.sum(axis=0) / table.sum()
+    by_chance = float(share @ share)
+    agreeing = (table * (table - 1)).sum(axis=1) / (raters[0] * (raters[0] - 1))
+    return (float(agreeing.mean()) - by_chance) / (1 - by_chance)
 
 
 def cohen_kappa(
@@ -232,12 +233,13 @@ def cohen_kappa(
     observed = np.zeros((len(place), len(place)))
     for a, b in zip(first, second, strict=True):
         observed[place[a], place[b]] += 1
-    if not np.count_nonzero(observed.sum(axis=0) + observed.sum(axis=1)) > 1:
+    by_first, by_second = observed.sum(axis=1), observed.sum(axis=0)
+    if not np.count_nonzero(by_first + by_second) > 1:
         return None
-    from statsmodels.stats import inter_rater  # takes a second to import
-
-    wt = None if weights == "none" else "quadratic"
-    return float(inter_rater.cohens_kappa(observed, wt=wt, return_results=False))
+    distance = np.abs(np.subtract.outer(np.arange(len(place)), np.arange(len(place))))
+    cost = distance**2 if weights == "quadratic" else distance > 0
+    by_chance = np.outer(by_first, by_second) / observed.sum()
+    return 1 - float((cost * observed).sum() / (cost * by_chance).sum())
 
 
 def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:

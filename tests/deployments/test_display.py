@@ -18,6 +18,7 @@ from deployments.show import display
 from deployments.show.display import Format, interval, notes, number, say, show, working, write
 from tasks.loop import progress
 from tests.waiting import until
+from warehouse.storage import fetched
 
 WIDE = pl.DataFrame(
     {
@@ -173,9 +174,9 @@ def test_json_writes_infinity_as_text_and_nan_as_null(capsys: pytest.CaptureFixt
 def test_numbers_of_39_digits_are_written_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     most = 2**127 - 1
     with duckdb.connect() as connection:
-        frame = connection.sql(
-            f"SELECT {most}::HUGEINT AS a, [{{'h': {most}::HUGEINT}}] AS b, 1.50 AS d"
-        ).pl()
+        frame = fetched(
+            connection.execute(f"SELECT {most}::HUGEINT AS a, [{{'h': {most}::HUGEINT}}] AS b, 1.50 AS d")
+        )
     show(frame, Format.json)
     assert json.loads(capsys.readouterr().out) == [{"a": most, "b": [{"h": most}], "d": "1.50"}]
     for form in (Format.csv, Format.table):

@@ -14,6 +14,7 @@ from warehouse import (
     write_part,
 )
 from warehouse.part_kinds import PartKind, create_empty_parts, kind_view, read_kinds, unit_rows_view
+from warehouse.storage import fetched
 
 DECLARED = """
 comment = "Proverbs that a model's answers use (Parquet)."
@@ -94,7 +95,7 @@ def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
         )
         for sql in (kind_view(kind), unit_rows_view([kind])):
             connection.execute(sql.replace("{parts}", str(tmp_path / "parts")))
-        shown = connection.execute("FROM proverb ORDER BY part").pl()
+        shown = fetched(connection.execute("FROM proverb ORDER BY part"))
         assert shown.columns == [
             *("run_id", "model", "country", "proverb", "weight", "tags", "origin", "initial"),
             *("request_hash", "part"),

@@ -63,10 +63,9 @@ def near_duplicates(
             same_words = [pairs[row - start, :row] for pairs in candidates]
             cosines = meaning[row - start, :row]
             fault = None
-            for other in np.flatnonzero(
-                is_unique[:row] & (same_words[0] | same_words[1] | (cosines >= same_meaning))
-            ):
-                detail = next(filter(None, (wording.similarity(row, int(other)) for wording in wordings)), "")
+            is_close = is_unique[:row] & (same_words[0] | same_words[1] | (cosines >= same_meaning))
+            for other in map(int, np.flatnonzero(is_close)):
+                detail = next(filter(None, (wording.similarity(row, other) for wording in wordings)), "")
                 if not detail and cosines[other] >= same_meaning:
                     detail = f"cosine {cosines[other]:.2f} in English"
                 if detail:
