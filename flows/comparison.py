@@ -24,7 +24,7 @@ SELECT v.run_id, v.metric, m.label, m.unit, v.value FROM metric_value AS v JOIN 
 JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric AND m.is_headline
 WHERE v.slice_kind = 'overall' AND list_contains($runs, v.run_id) ORDER BY r.evaluation, m.rowid
 """
-_ALONE = """
+ALONE = """
 SELECT c.config_hash, any_value(r.engine_hash) FROM cohort AS c JOIN run AS r USING (run_id)
 GROUP BY c.config_hash HAVING count(DISTINCT r.engine_hash) = 1
 """
@@ -141,7 +141,7 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
     points = {
         run: {str(metric): own for (metric,), own in rows.group_by("metric")} for run, rows in answers.items()
     }
-    alone = dict(warehouse.query(_ALONE).rows())
+    alone = dict(warehouse.query(ALONE).rows())
     rows = [row for pair in pairs for row in _rows(pair, values, points, alone)]
     tested = [row for row in rows if row["p_value"] is not None]
     adjusted = comparison.holm([row["p_value"] for row in tested])
@@ -183,7 +183,7 @@ def _rows(
         outcome: tuple[int, Difference | None, str | None] = (0, None, UNSCORED)
         if value is not None and other is not None:
             one, two = (points[run.run_id].get(metric) for run in pair)
-            outcome = _difference((value, other), one, two, unit == "correlation", is_alone)
+            outcome = difference_of((value, other), one, two, unit == "correlation", is_alone)
         n, difference, reason = outcome
         low, high = (difference and difference.interval) or (None, None)
         yield {
@@ -203,7 +203,7 @@ def _rows(
         }  # fmt: skip
 
 
-def _difference(
+def difference_of(
     values: tuple[float, float],
     first: pl.DataFrame | None,
     second: pl.DataFrame | None,

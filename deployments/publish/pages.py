@@ -15,6 +15,7 @@ from markupsafe import Markup
 from deployments.evaluations import doors, sound
 from deployments.publish.data import PublishedTable, SiteAbout
 from deployments.show import report
+from deployments.show.boards import beyond_null, board_with, for_people, ranks
 from deployments.show.drawings import drawing_cache
 from tasks.report.cache import cached_in
 from tasks.report.history import history_once
@@ -149,15 +150,16 @@ def boards(warehouse: Warehouse) -> Boards:
             continue
         name, config = row["evaluation"], row["configuration"]
         door = doors()[name]
-        board = report.leaderboard(warehouse, name, config)
-        table = report.for_people(board, door.columns)
+        known = ranks(warehouse, name, config)
+        board = board_with(warehouse, name, config, known)
+        table = for_people(board, door.columns)
         headlines = _matrix(warehouse.query(_HEADLINES, [name, config]), ["model"], _order(warehouse, name))
         order = {model: at for at, model in enumerate(board["model"])}
         headlines["lines"].sort(key=lambda line, order=order: order.get(line["model"], len(order)))
         by_evaluation.setdefault(name, []).append(
             row
             | _cells(table, board["is_null"])
-            | {"headlines": headlines, "beyond": report.beyond_null(warehouse, name, config)}
+            | {"headlines": headlines, "beyond": beyond_null(warehouse, name, config)}
             | {"published": _published(warehouse, name, config)}
         )
     if not by_evaluation:

@@ -85,7 +85,7 @@ def mean_deviations(points: FloatArray, code: IntArray) -> tuple[float, FloatArr
     order = np.lexsort((points, code))
     totals = np.bincount(code[order], weights=(points - mean)[order])
     deviations = np.sort(sizes.size * totals / (points.size * np.sqrt(1 - share)))
-    return mean, deviations, _degrees_of_freedom(share)
+    return mean, deviations, degrees_of_freedom(share)
 
 
 @cache  # thousands of calls have the same few counts
@@ -262,7 +262,7 @@ def least_flip_p(n: int) -> float:
     return min(1.0, 2.0 ** (1 - n) if n <= _LISTED else 2 / (_DRAWN + 1))
 
 
-def _degrees_of_freedom(share: FloatArray) -> float:
+def degrees_of_freedom(share: FloatArray) -> float:
     """Return Satterthwaite's degrees of freedom of the CR2 variance of a mean.
 
     share: each cluster's share of the points. For clusters whose means vary equally they are tr(M)^2 /
