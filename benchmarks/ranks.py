@@ -114,7 +114,7 @@ def boards() -> Iterator[tuple[str, FloatArray]]:
         yield f"{k} equal", np.zeros(k)
     for k in (6, 20):
         yield f"{k}, one better", 2.0 * STEP * (np.arange(k) == 0)
-        yield f"{k} in pairs", np.arange(k) // 2 * STEP
+        yield f"{k} in pairs", STEP * (np.arange(k) // 2).astype(np.float64)
 
 
 def holm_t(scores: Scores) -> list[RankSet]:
