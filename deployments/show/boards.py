@@ -175,6 +175,8 @@ def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
 
 def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
     """Return the main columns; models that share a name get dtype and revision added."""
+    if board["rank_low"].is_null().all():
+        board = board.drop("rank_low", "rank_high")
     return pl.DataFrame(_for_people(board.to_dicts(), columns))
 
 
