@@ -199,6 +199,8 @@ def _numbers(
         other = others.get((row["slice_kind"], row["slice"]))
         if other is None:
             raise WarehouseError(f"{baseline} has no {row['slice_kind']} {row['slice']}")
+        if other["run_id"] == row["run_id"]:
+            raise WarehouseError(f"the baseline is the same run of {model}: name another model or occasion")
         yield _compared(warehouse, rule, row, other, baseline)
 
 

@@ -164,6 +164,7 @@ def test_a_fault_of_a_policy_is_one_line_with_its_place(tmp_path: Path, text: st
         ('metric = "accuracy"\nat_least = 0.5\nmodel = "nobody"', "no model 'nobody'; known: few, old, same"),
         ('metric = "accuracy"\nat_least = 0.5\nby = "domain"', "kinds of slices: country, overall"),
         ('metric = "accuracy"\nmargin = 0.5', "a margin needs a baseline"),
+        ('metric = "accuracy"\nmargin = 0.5\nbaseline_occasion = "w1"', "the baseline is the same run"),
     ],
 )  # fmt: skip
 def test_what_the_warehouse_lacks_is_one_line_and_code_2(
