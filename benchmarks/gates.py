@@ -57,8 +57,8 @@ def gates(sizes: Sizes) -> None:
     show(f"with the items it asks for, {share:.2f} of {draws} undecided gates decide rightly")
     ours, theirs = measure(widths)["result"]
     show(
-        f"standard errors: {ours:.2f} by equal shares of 52 looks, {theirs:.2f} by a confidence sequence",
-        "at its best",
+        f"standard errors: {ours:.2f} by equal shares of 52 looks, {theirs:.2f} by a confidence sequence "
+        "at its best"
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from tests.flows.stored_runs import Stored, store
 from warehouse import Warehouse
 
 RNG = np.random.default_rng(0)
+ITEMS_OF_A_BOARD = 1000
 EASE = RNG.beta(3, 2, 60)
 SCORES = {name: np.clip(EASE - lower + 0.05 * RNG.standard_normal(60), 0, 1) for name, lower in
           (("a", 0.0), ("b", 0.0), ("c", 0.3))}  # fmt: skip
@@ -150,3 +153,24 @@ def test_one_model_has_no_rank(warehouse: Warehouse) -> None:
 def test_boards_without_models_have_no_sets(warehouse: Warehouse, configs: list[str]) -> None:
     assert ranked(warehouse, configs) == []
     assert culturemeter.sql("FROM rank_set").is_empty()
+
+
+@pytest.mark.heavy
+def test_fifty_models_with_three_headlines_take_a_few_seconds(warehouse: Warehouse) -> None:
+    """Board, rank sets and all pairs; the bar of 20 s is for two cores, and this counts processor time."""
+    metrics = ("map", "mws", "mes")
+    ease = RNG.beta(2, 1, ITEMS_OF_A_BOARD)
+    right = [
+        {name: (RNG.random(ease.size) < np.clip(ease + 0.01 * k, 0, 1)).astype(float) for name in metrics}
+        for k in range(50)
+    ]
+    store(warehouse, [Stored(f"m{k:02}", evaluation="fmlama", scores=own) for k, own in enumerate(right)])
+    start = time.process_time()
+    rows = ranked(warehouse)
+    boards.leaderboard(warehouse, "fmlama", "config")
+    pairs = differences(warehouse, list(combinations(every_finished(warehouse), 2)))
+    assert time.process_time() - start < 20
+    assert (len(rows), pairs.height) == (150, 3675)
+    low = {row.model: row.low for row in rows if row.metric == "map"}
+    assert low["m49"] == 1
+    assert low["m00"] > 20
