@@ -27,6 +27,8 @@ FIGURES = {
     "coverage": "coverage",
     "paired": "paired",
     "beyond_null": "beyond_null",
+    "ranks": "ranks",
+    "gates": "gates",
     "history": "history",
     "many_runs": "many_runs",
     "pages": "pages",

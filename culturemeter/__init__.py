@@ -79,7 +79,10 @@ def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
 
 def sql(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Return the rows of a query, even while runs write. Raises WarehouseError if DuckDB refuses it."""
-    return connect().query(query, parameters)
+    from deployments.show.boards import sql_variables
+
+    warehouse = connect()
+    return warehouse.query(query, parameters, sql_variables(warehouse, query))
 
 
 def run(
@@ -143,13 +146,13 @@ def leaderboard(
     Raises:
         WarehouseError: no finished run fits; the message lists the finished runs.
     """
-    from deployments.show import report
+    from deployments.show import boards, report
 
     warehouse = connect()
     name, config_hash, _ = report.configuration(warehouse, evaluation, config)
     if published:
         return report.beside_published(warehouse, name, config_hash)
-    return report.leaderboard(warehouse, name, config_hash, occasion)
+    return boards.leaderboard(warehouse, name, config_hash, occasion)
 
 
 def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from deployments.evaluations import doors
-from deployments.show import report
+from deployments.show import boards, report
 from warehouse import Warehouse, WarehouseError
 
 FOLDER = Path(__file__).resolve().parent / "results"
@@ -42,10 +42,10 @@ def write_results(
     if not found:
         raise WarehouseError(f"no finished run of {evaluation} has the profile {profile!r}")
     config, door = found[0][0], doors()[evaluation]
-    board = report.for_people(report.leaderboard(warehouse, evaluation, config), door.columns)
+    board = boards.for_people(boards.leaderboard(warehouse, evaluation, config), door.columns)
     lines = [f"# {evaluation}, profile {profile}", "", door.title, "", f"Configuration `{config}`.", ""]
     lines += ["## Leaderboard", "", *table(board), "", door.caption, ""]
-    lines += [report.beyond_null(warehouse, evaluation, config), ""]
+    lines += [boards.beyond_null(warehouse, evaluation, config), ""]
     lines += ["## How long it took", "", *table(warehouse.query(RUNS, [config])), "", "## Figures", ""]
     folder.mkdir(parents=True, exist_ok=True)
     written = []

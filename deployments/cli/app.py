@@ -26,6 +26,7 @@ PANELS = {
         "compare": "results:compare",
         "drift": "results:drift",
         "ranking": "results:ranking",
+        "gate": "gate:gate",
         "browse": "browse:browse",
         "sql": "warehouse:sql",
         "export": "browse:app",

@@ -57,12 +57,13 @@ def check_evaluation(name: str | None) -> None:
 
 
 @contextmanager
-def errors(resume: str = "run again to resume") -> Iterator[None]:
-    """Turn expected errors into one message and exit code 1, and Ctrl-C into one line and 130; others keep
+def errors(resume: str = "run again to resume", code: int = 1) -> Iterator[None]:
+    """Turn expected errors into one message and an exit code, and Ctrl-C into one line and 130; others keep
     their traceback.
 
     Args:
         resume: what to do after Ctrl-C.
+        code: the exit code.
     """
     with _interruptions():
         try:
@@ -74,7 +75,7 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
             if (words := _words(error)) is None:
                 raise
             say(words, "error:", "bold red")
-            raise typer.Exit(1) from error
+            raise typer.Exit(code) from error
 
 
 def _words(error: Exception) -> str | None:

@@ -81,7 +81,7 @@ def leaderboard(
 
     - `culturemeter leaderboard fmlama --published`
     """
-    from deployments.show import report
+    from deployments.show import boards, report
     from deployments.show.configurations import cohort_line, other_configurations
     from deployments.show.losses import losses
 
@@ -94,9 +94,9 @@ def leaderboard(
         name, key, labels = chosen(warehouse, evaluation, profile, config)
         title = f"{name}, profile {labels}, config {key}"
         if with_history:
-            rows = report.history(warehouse, name, key)
+            rows = boards.history(warehouse, name, key)
             return show(
-                report.history_for_people(rows) if form is Format.table else rows, form, title, is_wide=wide
+                boards.history_for_people(rows) if form is Format.table else rows, form, title, is_wide=wide
             )
         if published:
             rows = report.beside_published(warehouse, name, key)
@@ -104,15 +104,17 @@ def leaderboard(
                 rows = report.published_for_people(rows)
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
         title += "" if occasion is None else f", occasion {occasion}"
-        beyond = report.beyond_null(warehouse, name, key, occasion)
+        beyond = boards.beyond_null(warehouse, name, key, occasion)
         of_cohort = cohort_line(warehouse, name, key, doors()[name].cohort)
         said = losses(warehouse, name, key) + ([] if config else other_configurations(warehouse, name, key))
         caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *said)))
         if form is not Format.table:
-            return show(report.leaderboard(warehouse, name, key, occasion), form)
+            return show(boards.leaderboard(warehouse, name, key, occasion), form)
         door = doors()[name]
-        board = report.board_for_people(warehouse, name, key, occasion, door.columns)
-        show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=door.notes)
+        known = boards.ranks(warehouse, name, key, occasion)
+        board = boards.board_for_people(warehouse, name, key, occasion, door.columns, known)
+        notes = {**door.notes, boards.RANK: known.note} if known else door.notes
+        show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=notes)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if printed is None:
             return

@@ -196,7 +196,7 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
 
 def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
     """Show the headlines of the run's models, and what they have lost; models without rows are left out."""
-    from deployments.show import report
+    from deployments.show import boards
     from deployments.show.display import show_rows
     from deployments.show.losses import losses
     from warehouse.querying import Rows
@@ -204,7 +204,7 @@ def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
     models = [model for model in session.lost_of if model in session.ids]
     if not models:
         return
-    board = report.board_for_people(warehouse, name, session.config, None, doors()[name].columns)
+    board = boards.board_for_people(warehouse, name, session.config, None, doors()[name].columns)
     if own := [row for row in board if row.get("model") in models]:
         show_rows(Rows.from_dicts(own), f"{name}, config {session.config}", is_wide=False)
     for line in losses(warehouse, name, session.config, models, above=0.0):

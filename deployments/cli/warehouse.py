@@ -111,18 +111,21 @@ def sql(
 
     - `culturemeter sql "FROM item_logprob" --out scores.parquet`
     """
+    from deployments.show.boards import sql_variables
+
     with errors():
         text = read_query() if query == "-" else query
         if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
             raise ValueError('there is no query: write one, such as "FROM leaderboard"')
         warehouse = Warehouse.existing()
+        variables = sql_variables(warehouse, text)
         if out:
-            write(warehouse.query(text), out)
+            write(warehouse.query(text, variables=variables), out)
         elif form is Format.table:
-            rows = warehouse.rows(text)
+            rows = warehouse.rows(text, variables=variables)
             show_rows(rows, is_wide=wide) if wide or _ALL_COLUMNS.search(text) else show_whole(rows)
         else:
-            show(warehouse.query(text), form)
+            show(warehouse.query(text, variables=variables), form)
 
 
 def read_query() -> str:

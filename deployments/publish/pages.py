@@ -15,6 +15,7 @@ from markupsafe import Markup
 from deployments.evaluations import doors, sound
 from deployments.publish.data import PublishedTable, SiteAbout
 from deployments.show import report
+from deployments.show.boards import beyond_null, board_with, for_people, history, ranks
 from deployments.show.drawings import drawing_cache
 from tasks.report.cache import cached_in
 from tasks.report.history import history_once
@@ -149,15 +150,17 @@ def boards(warehouse: Warehouse) -> Boards:
             continue
         name, config = row["evaluation"], row["configuration"]
         door = doors()[name]
-        board = report.leaderboard(warehouse, name, config)
-        table = report.for_people(board, door.columns)
+        known = ranks(warehouse, name, config)
+        board = board_with(warehouse, name, config, known)
+        table = for_people(board, door.columns)
         headlines = _matrix(warehouse.query(_HEADLINES, [name, config]), ["model"], _order(warehouse, name))
         order = {model: at for at, model in enumerate(board["model"])}
         headlines["lines"].sort(key=lambda line, order=order: order.get(line["model"], len(order)))
         by_evaluation.setdefault(name, []).append(
             row
             | _cells(table, board["is_null"])
-            | {"headlines": headlines, "beyond": report.beyond_null(warehouse, name, config)}
+            | {"headlines": headlines, "beyond": beyond_null(warehouse, name, config)}
+            | {"ranks": known and f"Rank: {known.note}."}
             | {"published": _published(warehouse, name, config)}
         )
     if not by_evaluation:
@@ -209,7 +212,7 @@ def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
     for name, configurations in boards.items():
         order = _order(warehouse, name)
         for at, board in enumerate(configurations):
-            rows = report.history(warehouse, name, board["configuration"])
+            rows = history(warehouse, name, board["configuration"])
             labels = sorted(rows.select("metric", "label").unique().rows(), key=lambda pair: order[pair[0]])
             figure = history_once(rows, labels, f"history-{name}" + (f"-{at + 1}" if at else ""))
             keys = ["model", "run_id", "occasion", "finished_at"]

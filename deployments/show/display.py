@@ -231,9 +231,17 @@ def to_json(frame: pl.DataFrame) -> str:
     NaN is null, infinity the text "inf" or "-inf", also within lists and structs. Whole numbers have all
     their digits.
     """
-    rows = _json(with_whole_numbers(frame).to_dicts())
-    text = json.dumps(rows, ensure_ascii=False, default=str, indent=2, allow_nan=False)
+    return _as_json(with_whole_numbers(frame).to_dicts())
+
+
+def _as_json(value: Any) -> str:
+    text = json.dumps(_json(value), ensure_ascii=False, default=str, indent=2, allow_nan=False)
     return CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text) + "\n"
+
+
+def out_json(value: Any) -> None:
+    """Write a value as JSON on standard output, as ``to_json`` writes rows."""
+    sys.stdout.write(_as_json(value))
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -39,12 +39,6 @@ OVERVIEW = "report-all.html"
 PAGES = "reports"
 """Folder beside the overview, with a folder for each configuration."""
 _NEWEST = "SELECT evaluation FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC"
-
-_BOARD = """
-SELECT board.*, nullif(run.engine->>'dtype', 'auto') AS dtype, run.engine->>'revision' AS revision
-FROM {board} AS board LEFT JOIN run ON run.run_id = board.run_id
-WHERE board.config_hash = ? ORDER BY place
-"""
 
 
 def configuration(
@@ -85,79 +79,6 @@ def configuration(
         evaluation = next(name for (name,) in newest if name in fitting)
     page_run = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
     return page_run.evaluation, page_run.config_hash, page_run.profile
-
-
-_HISTORY = """
-SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?
-ORDER BY is_null, model, finished_at DESC, occasion, metric
-"""
-_OCCASIONS = "SELECT DISTINCT coalesce(occasion, '') AS occasion FROM run WHERE config_hash = ? ORDER BY ALL"
-
-
-def leaderboard(
-    warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None
-) -> pl.DataFrame:
-    """Return the rows of one configuration on an occasion (default: each model's newest), by place, with the
-    models' dtype and revision.
-
-    Raises:
-        WarehouseError: the configuration has no run on the occasion; lists its occasions.
-    """
-    board = warehouse.query(*_board(evaluation, config, occasion))
-    if board.is_empty():
-        _check_occasion(warehouse, config, occasion)
-    behind = [name for name in _BEHIND if name in board.columns]
-    return board.select("model", pl.exclude("model", *behind), *behind)
-
-
-def board_for_people(
-    warehouse: Warehouse,
-    evaluation: str,
-    config: str,
-    occasion: str | None,
-    columns: Callable[[Row], dict[str, Any]],
-) -> list[dict[str, Any]]:
-    """Return ``for_people`` of ``leaderboard`` without loading polars; raises as ``leaderboard`` does."""
-    rows = warehouse.rows(*_board(evaluation, config, occasion)).dicts()
-    if not rows:
-        _check_occasion(warehouse, config, occasion)
-    return _for_people(rows, columns)
-
-
-def _board(evaluation: str, config: str, occasion: str | None) -> tuple[str, list[str], dict[str, str]]:
-    """Return the query of a leaderboard, its parameters and its variables."""
-    sql = _BOARD.format(board=f"leaderboard_{evaluation}")
-    return sql, [config], {} if occasion is None else {"occasion": occasion}
-
-
-def _check_occasion(warehouse: Warehouse, config: str, occasion: str | None) -> None:
-    """Raise WarehouseError for an occasion without runs; lists the occasions."""
-    if occasion is not None:
-        names = ", ".join(
-            name or '"" (runs without one)' for (name,) in warehouse.rows(_OCCASIONS, [config]).rows
-        )
-        raise WarehouseError(f"no finished run on the occasion {occasion!r}; known: {names}")
-
-
-_BEHIND = ("place", "is_null", "profile", "config_hash", "run_id", "finished_at", "dtype", "revision")
-"""Columns that come last in leaderboards, so that the important ones fit the screen."""
-
-
-def history(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
-    """Return the headlines of one configuration on every occasion: models by name, newest first."""
-    return warehouse.query(_HISTORY, [evaluation, config])
-
-
-def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per model and occasion with a column per headline, without null models."""
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows.filter(~pl.col("is_null")).to_dicts():
-        line = lines.setdefault((row["run_id"], row["model"]), {})
-        line |= {"model": row["model"], "occasion": row["occasion"] or "–"}
-        line[row["label"]] = interval(row["value"], row["ci_low"], row["ci_high"])
-        line["finished"] = row["finished_at"]
-    table = pl.DataFrame(list(lines.values()), infer_schema_length=None)
-    return table.select(pl.exclude("finished"), *(["finished"] if lines else []))
 
 
 _PUBLISHED = """
@@ -348,36 +269,6 @@ def _settings(row: Row) -> str:
         return ""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"settings: {', '.join(names[:3])}{more}"
-
-
-def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
-    """Return the main columns; models that share a name get dtype and revision added."""
-    return pl.DataFrame(_for_people(board.to_dicts(), columns))
-
-
-def _for_people(rows: list[dict[str, Any]], columns: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
-    bases = Counter(name.partition("#")[0] for name in {str(row["model"]) for row in rows})
-    for row in rows:
-        if bases[str(row["model"]).partition("#")[0]] > 1:
-            row["model"] = " ".join(filter(None, (row["model"], row["dtype"], row["revision"])))
-    return [columns(row) | {n: row[n] or "–" for n in ("dtype", "revision")} for row in rows]
-
-
-_BEYOND = """
-SELECT a.label, string_agg(DISTINCT a.model, ', ' ORDER BY a.model) FILTER (a.is_beyond_null)
-FROM against_null AS a JOIN report_metric AS m USING (evaluation, metric)
-WHERE run_id IN (SELECT run_id FROM latest_run) AND evaluation = ? AND config_hash = ?
-    AND is_beyond_null IS NOT NULL
-GROUP BY a.label, m.place ORDER BY m.place
-"""
-
-
-def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
-    """Return a line with each headline's models beyond their null; "" if that is not known of any model."""
-    variables = {} if occasion is None else {"occasion": occasion}
-    rows = warehouse.rows(_BEYOND, [evaluation, config], variables).rows
-    headlines = [f"{label}: {models or 'none'}" for label, models in rows]
-    return f"Models beyond their null. {'; '.join(headlines)}." if headlines else ""
 
 
 def reported() -> list[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binomtest, t, wilcoxon
+from scipy.special import stdtr, stdtrit
 
 from tasks.metrics._arrays import as_pair
 from tasks.metrics.intervals import (
@@ -78,6 +78,8 @@ def paired_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
         return PairedTest(mean, None, difference.size)
     if not difference.any():
         return PairedTest(mean, 1.0, difference.size)
+    from scipy.stats import wilcoxon  # slow to import, and boards do not need it
+
     p_value = float(wilcoxon(difference, zero_method="pratt", alternative="two-sided").pvalue)
     return PairedTest(mean, p_value, difference.size)
 
@@ -244,13 +246,13 @@ def _t_difference(value: float, error: float, df: float) -> Difference:
     """Return the difference with the plain t interval and test, or without them if nothing varies."""
     if error <= _ROUNDING * max(1.0, abs(value)):
         return Difference(value, None, 1.0 if value == 0 else None, None)
-    half = float(t.ppf(0.975, df)) * error
-    p_value = 2 * float(t.sf(abs(value) / error, df))
+    half = float(stdtrit(df, 0.975)) * error
+    p_value = 2 * float(stdtr(df, -abs(value) / error))
     return Difference(value, (value - half, value + half), p_value, _detectable(error, df))
 
 
 def _detectable(error: float, df: float) -> float:
-    return error * float(t.ppf(0.975, df) + t.ppf(0.8, df))
+    return error * float(stdtrit(df, 0.975) + stdtrit(df, 0.8))
 
 
 class McNemar(NamedTuple):
@@ -278,6 +280,8 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
     neither got right do not count; each other item is first's with probability 1/2. p is 1 if there are no
     other items. Raises ValueError for different lengths or values that are not booleans.
     """
+    from scipy.stats import binomtest  # slow to import, and boards do not need it
+
     a, b = np.asarray(first), np.asarray(second)
     if a.ndim != 1 or a.shape != b.shape or a.dtype != np.bool_ or b.dtype != np.bool_:
         raise ValueError(

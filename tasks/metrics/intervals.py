@@ -85,7 +85,7 @@ def mean_deviations(points: FloatArray, code: IntArray) -> tuple[float, FloatArr
     order = np.lexsort((points, code))
     totals = np.bincount(code[order], weights=(points - mean)[order])
     deviations = np.sort(sizes.size * totals / (points.size * np.sqrt(1 - share)))
-    return mean, deviations, _degrees_of_freedom(share)
+    return mean, deviations, degrees_of_freedom(share)
 
 
 @cache  # thousands of calls have the same few counts
@@ -133,7 +133,7 @@ def jackknife_interval(
         return None
     g = values_left_out.size
     numbers = np.array([estimate, *np.sort(values_left_out)])
-    scaled = _to_scale(numbers, bounds)
+    scaled = to_scale(numbers, bounds)
     is_inside = bool(np.isfinite(scaled).all())
     scaled_estimate, *scaled_values = scaled if is_inside else numbers
     deviations = jackknife_deviations(np.array(scaled_values))
@@ -141,7 +141,7 @@ def jackknife_interval(
         return _around(estimate, deviations, g - 1, bounds)
     ends = t_interval(float(scaled_estimate), deviations, g - 1)
     bias = (g - 1) * float(np.mean(scaled_values) - scaled_estimate) if is_biased else 0.0
-    return ends and _from_scale((ends[0] - max(bias, 0.0), ends[1] - min(bias, 0.0)), bounds)
+    return ends and from_scale((ends[0] - max(bias, 0.0), ends[1] - min(bias, 0.0)), bounds)
 
 
 def jackknife_deviations(left_out: FloatArray) -> FloatArray:
@@ -262,7 +262,7 @@ def least_flip_p(n: int) -> float:
     return min(1.0, 2.0 ** (1 - n) if n <= _LISTED else 2 / (_DRAWN + 1))
 
 
-def _degrees_of_freedom(share: FloatArray) -> float:
+def degrees_of_freedom(share: FloatArray) -> float:
     """Return Satterthwaite's degrees of freedom of the CR2 variance of a mean.
 
     share: each cluster's share of the points. For clusters whose means vary equally they are tr(M)^2 /
@@ -336,7 +336,7 @@ def _quantile(df: float) -> float:
     return float(stdtrit(df, 0.975))
 
 
-def _to_scale(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+def to_scale(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
     """Return numbers between two bounds on the logit scale, above one bound on the log scale."""
     low, high = bounds
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -345,7 +345,7 @@ def _to_scale(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
         return np.log(values - low) if math.isfinite(low) else values
 
 
-def _from_scale(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
+def from_scale(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
     low, high = bounds
     if math.isfinite(high):
         return low + (high - low) * float(expit(ends[0])), low + (high - low) * float(expit(ends[1]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deployments.evaluations import doors, profiles, with_items
-from deployments.show import report
+from deployments.show import boards, report
 from warehouse import Warehouse
 
 PAGES = Path(__file__).parents[2] / "docs" / "evaluations"
@@ -18,7 +18,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "evaluations"
 def test_page_explains_every_column_null_and_profile(all_runs: Warehouse, evaluation: str) -> None:
     page = (PAGES / f"{evaluation}.md").read_text(encoding="utf-8")
     config = report.configuration(all_runs, evaluation, None)[1]
-    board = report.leaderboard(all_runs, evaluation, config)
+    board = boards.leaderboard(all_runs, evaluation, config)
     table = page[page.index("## Read the leaderboard") : page.index("## Null models")]
     explained = {name.strip() for row in re.findall(r"^\|([^|]+)\|", table, re.M) for name in row.split(",")}
     obvious = {"model", "benchmark", "items", "conversations", "n"}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deployments.show.boards import sql_variables
 from warehouse import Warehouse
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
@@ -15,13 +16,13 @@ RECIPES = re.findall(
 )
 
 
-def test_cookbook_has_questions_1_to_26() -> None:
-    assert [int(number) for number, _ in RECIPES] == list(range(1, 27))
+def test_cookbook_has_questions_1_to_27() -> None:
+    assert [int(number) for number, _ in RECIPES] == list(range(1, 28))
 
 
 @pytest.mark.parametrize(("number", "query"), RECIPES)
 def test_cookbook_query_has_rows_and_values(all_runs: Warehouse, number: str, query: str) -> None:
-    rows = all_runs.query(query)
+    rows = all_runs.query(query, variables=sql_variables(all_runs, query))
     assert rows.height, f"question {number} has no rows"
     empty = [name for name in rows.columns if rows[name].null_count() == rows.height]
     assert len(empty) < rows.width / 2, f"question {number}: only NULL in {empty}"

@@ -13,7 +13,7 @@ from tasks.metrics.intervals import half_samples
 from tasks.metrics.types import FloatArray
 from warehouse import Run, Warehouse, finish_run, register_parts, save_metrics, save_run, write_part
 
-ITEMS = tuple(f"item-{i:04d}" for i in range(400))
+ITEMS = tuple(f"item-{i:04d}" for i in range(1000))
 
 
 @dataclass(frozen=True)

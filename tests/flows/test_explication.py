@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import doors, profiles
-from deployments.show.report import leaderboard, page
+from deployments.show.boards import leaderboard
+from deployments.show.report import page
 from flows.evaluation import evaluate
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import (

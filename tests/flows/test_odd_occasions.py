@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.show import report
+from deployments.show import boards, report
 from tests.golden.harness import FAKES, run, write_engine
 from warehouse import Warehouse, run_checks
 
@@ -39,7 +39,7 @@ def test_occasions_with_odd_names_are_separate_runs(copied_home: Callable[[], Pa
     assert sorted(history["occasion"]) == sorted(made)
     assert history["run_id"].n_unique() == len(NAMES)
     for name in made:
-        board = report.leaderboard(warehouse, "spectral", config, name)
+        board = boards.leaderboard(warehouse, "spectral", config, name)
         assert board.filter(model=FAKES[0]).height == 1, name
     page = report.page(warehouse, "spectral", config)
     assert "<script>alert" not in page

@@ -29,6 +29,7 @@ from tasks.metrics.intervals import least_flip_p, sign_flip_p_two_sided
 ROOT = Path(__file__).resolve().parents[2]
 HOLMS = {
     "flows/comparison.py": "t tests, which have no smallest p; drift and the overview read it",
+    "tasks/metrics/ranks.py": "all pairs of a board, by the same t tests",
     "deployments/show/overview.py": "agreement of evaluations",
     "tasks/evaluations/explication/report/__init__.py": "pairs of models",
     "tasks/evaluations/explication/report/meta.py": "correlations, and differences of correlations",
@@ -48,6 +49,7 @@ SIZES = {
     "agreement of the six shipped evaluations": [least_spearman_p(6)] * math.comb(6, 2),
     "country gain, full (100 dishes and more)": [least_signed_rank_p(100)] * 14,
     "compare, drift and the overview (t tests)": [0.0] * 1_000,
+    "rank sets of 50 models (t tests)": [0.0] * math.comb(50, 2),
 }
 """Family at its shipped size -> the smallest p of each test."""
 TOO_SMALL = {
