@@ -23,7 +23,8 @@ _END = regex.compile(
     r"\n+|(?<=[。！？।។])\s*|(?<=[!?؟])\s+(?=\P{Ll})|(?<=\p{L}{3}\.|[)\]»”\"%*]\.)\s+(?=[^\p{Ll}\d\s])|(?<=\d\.)\s+(?=\p{Lu}\p{L}{2})"
 )
 _PARENTHESES = regex.compile(r"\s*[(（\[【].*[)）\]】]\s*[.。।។]?\s*$", regex.DOTALL)
-_DASH = regex.compile(r"\s+[—–-]\s+|\s*(?:——|;|；)\s*")
+_DASH = regex.compile(r"\s+[—–-]\s+|\s*(?:——|;|；)\s*|(?<=\p{L}):\s+")
+_NOTE = regex.compile(r"\s*[(（]([^()（）]*)[)）](?=\s*\w)")
 _EQUALS = regex.compile(r".*(?:=|＝|→|⇒)\s*", regex.DOTALL)
 _OPTION = regex.compile(r"^\W*([A-Da-dАВСавс])\s*[.):、]", regex.MULTILINE)
 _COPULA = (
@@ -73,7 +74,14 @@ def _forms(head: str, language: str) -> Iterator[str]:
 
 
 def _without_note(part: str, language: str) -> str:
-    """Return a statement without the note in parentheses at its end; with it, if it is another value."""
+    """Return a statement without notes in parentheses; with the one at its end, if it is another value, and
+    with those before, if they have a value that the rest does not have.
+    """
+    rest = tokens(_NOTE.sub("", part), language)
+    for inner in list(_NOTE.finditer(part)):
+        values = [t for t in tokens(inner[1], language) if isinstance(t, (Number, Date, Time))]
+        if all(value in rest for value in values):
+            part = part.replace(inner[0], "", 1)
     note = _PARENTHESES.search(part)
     if not note or not part[: note.start()].strip():
         return part

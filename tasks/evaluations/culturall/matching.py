@@ -11,11 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from itertools import takewhile
-from math import isclose
-from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
@@ -25,6 +22,7 @@ from tasks.evaluations.culturall.locales import fold
 from tasks.evaluations.culturall.quantities import IS_UNSPACED, spans
 from tasks.evaluations.culturall.texts import (
     as_written,
+    have_one_root,
     is_alike,
     is_covered,
     plain,
@@ -32,7 +30,8 @@ from tasks.evaluations.culturall.texts import (
     spaced,
     takes_back,
 )
-from tasks.evaluations.culturall.tokens import (
+from tasks.evaluations.culturall.tokens import bare, clock_time, fillers, numeric_date, tokens, words_of
+from tasks.evaluations.culturall.values import (
     Date,
     Number,
     Time,
@@ -40,12 +39,11 @@ from tasks.evaluations.culturall.tokens import (
     Unit,
     Weekday,
     Word,
-    bare,
-    clock_time,
-    fillers,
-    numeric_date,
-    tokens,
-    words_of,
+    agreed,
+    are_equal,
+    currency_after_number,
+    in_base_units,
+    weekday,
 )
 
 __all__ = ["is_match", "plain"]
@@ -56,25 +54,13 @@ _ENDING = regex.compile(
     r"[аеёиоуыэюяьйіaeiou]{0,2}(?:й|м|х|в|ў|ми|го|му|m|h|g|v|ma|mi|ga|mu|og|om|em|ima|ama)?[уюиіeiu]?"
 )
 _SUFFIX = regex.compile(
-    r"(?:[ғгқк][ае]|[дт][аеы]н?|[дт]і|н[аеыі]н?|[нд][ыі]ң|[тд][ыі]ң|[мбп]ен|с?[ыі]н?|[ыі]?м)?"
+    r"(?:[ғгқк][ае]|[дт][аеы]н?|[дт]і|н[аеыі]н?|[нд][ыі]ң|[тд][ыі]ң|[мбп]ен|с?[ыі]н?|[ыі]?м|с?[ыі]н[дт][ае]н?)?"
 )
 _DEGREE = frozenset({"angle-degree"})
 _OF_DATES = frozenset({"duration-day", "duration-month", "duration-year"})
 _SCALES = frozenset({"temperature-celsius", "temperature-fahrenheit"})
-_BASE = {
-    "length-millimeter": (0.001, "length-meter"),
-    "length-centimeter": (0.01, "length-meter"),
-    "length-kilometer": (1000.0, "length-meter"),
-    "mass-milligram": (0.001, "mass-gram"),
-    "mass-kilogram": (1000.0, "mass-gram"),
-    "mass-tonne": (1e6, "mass-gram"),
-    "volume-milliliter": (0.001, "volume-liter"),
-    "duration-hour": (60.0, "duration-minute"),
-    "duration-week": (7.0, "duration-day"),
-}
-"""Unit -> its size in the unit that its kind is compared in."""
 _WITHOUT_SPACES = frozenset({"ja", "km", "ko", "zh"})
-_AND = regex.compile(r"[和与與及跟や、，,]|と(?!し)|와|과|및|그리고|하고|និង|ឬ|或|か$")
+_AND = regex.compile(r"[和与與及跟や、，,]|(?<!あ)と(?!し)|와|과|및|그리고|하고|និង|ឬ|或|か$")
 _HOW_MANY = regex.compile(r"(?:몇|何|几|幾|多少|ប៉ុន្មាន|\d)\s*")
 _SIGN = regex.compile(r"[\p{S}%#&]")
 _INFLECTED = frozenset({"be", "kk", "ru", "sr"})
@@ -120,12 +106,19 @@ class _Accepted:
 
     def takes_parts(self, answer: str) -> bool:
         """Return whether an answer says the same more than once, as "2 (two)" does."""
-        parts = [part for part in _IN_PARTS.split(answer) if part.strip(" .,;:")]
+        parts = [part for part in _IN_PARTS.split(answer) if part.strip(" .,;:。！!।")]
+        parts = [part for part in parts if words_of(fold(part), self.language) or tokens(part, self.language)]
+        parts = [part for n, part in enumerate(parts) if not n or not self._is_filler(part)]
         return (
             len(parts) > 1
             and self.takes(parts[0])
             and all(self.takes(part) or self._is_known_weekday(part) for part in parts[1:])
         )
+
+    def _is_filler(self, part: str) -> bool:
+        pieces = words_of(fold(part, self.language), self.language)
+        known = fillers(self.language) | locales.own_and_english("frames", self.language)
+        return all(piece in known for piece in pieces) and not any(map(str.isdecimal, part))
 
     @cached_property
     def read(self) -> list[tuple[Token, ...]]:
@@ -141,6 +134,13 @@ class _Accepted:
     def question_words(self) -> tuple[str, ...]:
         """Return the words of the question."""
         return tuple(words_of(fold(self.question, self.language), self.language))
+
+    @cached_property
+    def own_words(self) -> frozenset[str]:
+        """Return the words of all accepted texts."""
+        return frozenset(
+            word for text in self.texts for word in words_of(fold(text, self.language), self.language)
+        )
 
     @cached_property
     def years(self) -> frozenset[int]:
@@ -161,12 +161,12 @@ class _Accepted:
     @cached_property
     def minutes(self) -> frozenset[int]:
         """Return the times of day that the accepted times agree on."""
-        return _agreed(t.minutes for read in self.read for t in read if isinstance(t, Time))
+        return agreed(t.minutes for read in self.read for t in read if isinstance(t, Time))
 
     @cached_property
     def days(self) -> frozenset[tuple[int, int]]:
         """Return the days that the accepted dates agree on."""
-        return _agreed(t.days for read in self.read for t in read if isinstance(t, Date))
+        return agreed(t.days for read in self.read for t in read if isinstance(t, Date))
 
     @cached_property
     def units(self) -> frozenset[str]:
@@ -180,7 +180,9 @@ class _Accepted:
         wanted = tokens(gold, self.language, self.region, is_gold=True)
         given = tokens(answer, self.language, self.region)
         is_number = any(isinstance(token, Number) for token in wanted)
-        if takes_back(answer, gold, self.question if is_number else "", self.language, is_number):
+        is_value = is_number or any(isinstance(token, (Date, Time)) for token in wanted)
+        stated = " ".join((gold, *self.texts)) if is_value else gold
+        if takes_back(answer, stated, self.question, self.language, is_number):
             return False
         if not is_number and all(isinstance(token, Word) for token in wanted):
             return self._is_same_text(answer, gold) or self._is_stated_together(answer, gold, wanted)
@@ -192,18 +194,18 @@ class _Accepted:
             given = (time,) if time else given
         return self._is_stated_together(answer, gold, wanted) or any(
             self._is_same_content(one, other) or self._is_stated(one, other)
-            for one, other in ((given, wanted), (_in_base_units(given), _in_base_units(wanted)))
+            for one, other in ((given, wanted), (in_base_units(given), in_base_units(wanted)))
         )
 
     def _is_same_content(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
         """Return whether an answer has the wanted tokens in their order, lacks only what the question states,
         and adds only what is known.
         """
-        left = _currency_after_number(given)
+        left = currency_after_number(given)
         missing: list[Token] = []
         at = 0
         further: list[Token] = []
-        for want in _currency_after_number(wanted):
+        for want in currency_after_number(wanted):
             place = next((n for n in range(at, len(left)) if self._equals(left[n], want)), None)
             if place is None:
                 missing.append(want)
@@ -216,7 +218,11 @@ class _Accepted:
         has_words = any(isinstance(token, (Unit, Word)) for token in left)
         if missing and (has_words or not all(map(self._is_in_question, missing))):
             return False
-        return all(self._is_known(token, wanted) for token in further)
+        words = [
+            token.text for token in further if isinstance(token, Word) and not self._is_known(token, wanted)
+        ]
+        others = [token for token in further if not isinstance(token, Word)]
+        return self._are_known(words) and all(self._is_known(token, wanted) for token in others)
 
     def _is_stated(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
         """Return whether a sentence has one number, date or time, the wanted one. Words before it may stand
@@ -250,7 +256,7 @@ class _Accepted:
             is_unit
             and (bool(units) or all(map(self._is_in_question, own)))
             and all(map(self._is_right_weekday, days))
-            and self._are_known(before, self.scenario, least=1)
+            and self._are_known(before, self.scenario, least=1, spare=1)
             and self._are_known(after)
         )
 
@@ -269,7 +275,7 @@ class _Accepted:
         if len(found_numbers) != 1 or len(numbers) != 1:
             return False
         (span,), counter = found_numbers, "".join(t.text for t in wanted if isinstance(t, Word))
-        if not any(_are_equal(a, b) for a in span.values for b in numbers[0].values):
+        if not any(are_equal(a, b) for a in span.values for b in numbers[0].values):
             return False
         before, after = said[: span.start], said[span.end :].lstrip()
         if not after.startswith(counter):
@@ -292,7 +298,8 @@ class _Accepted:
         if _AND.search(before.rstrip()[-2:]) or _AND.match(after.lstrip()) or _SIGN.search(before + after):
             return False
         known = fillers(self.language) | locales.own_and_english("frames", self.language)
-        asked, told = (fold(text, self.language) for text in (self.question, self.scenario))
+        own = " ".join(text for text in self.texts if not any(map(str.isdecimal, text)))
+        asked, told = (fold(text, self.language) for text in (f"{self.question} {own}", self.scenario))
         return is_covered(before, known, f"{asked} {told}") and is_covered(after, known, asked)
 
     def _is_frame(self, token: Token) -> bool:
@@ -301,7 +308,7 @@ class _Accepted:
     def _equals(self, given: Token, wanted: Token) -> bool:
         match given, wanted:
             case Number(), Number():
-                return any(_are_equal(a, b) for a in given.values for b in wanted.values)
+                return any(are_equal(a, b) for a in given.values for b in wanted.values)
             case Unit(), Unit():
                 return self._is_same_unit(given.names, wanted.names)
             case Date(), Date():
@@ -369,7 +376,7 @@ class _Accepted:
         """Return whether a day of the week is accepted, or is that of the accepted date."""
         if any(token in read for read in (*self.read, self.question_tokens)):
             return True
-        return any(_weekday(year, month, day) == token.day for year in self.years for day, month in self.days)
+        return any(weekday(year, month, day) == token.day for year in self.years for day, month in self.days)
 
     def _is_known_weekday(self, part: str) -> bool:
         read = tokens(part, self.language, self.region)
@@ -396,7 +403,10 @@ class _Accepted:
         n = len(wanted)
         for at in range(len(given) - n + 1):
             if all(map(self._is_same_word, given[at : at + n], wanted)):
-                return self._are_known(given[:at], self.scenario) and self._are_known(given[at + n :])
+                last = given[max(at - 1, 0) : at]
+                is_spare = self._are_known(last, self.scenario, least=1)
+                before = self._are_known(given[:at], self.scenario, spare=int(is_spare))
+                return before and self._are_known(given[at + n :])
         further: list[str] = []
         left = list(wanted)
         for word in given:
@@ -406,9 +416,12 @@ class _Accepted:
                 further.append(word)
         return not left and self._are_known(further)
 
-    def _are_known(self, words: Iterable[str], context: str = "", least: int = 3) -> bool:
+    def _are_known(self, words: Iterable[str], context: str = "", least: int = 3, spare: int = 0) -> bool:
         """Return whether words claim nothing, or stand in the question or, if they are several, in a further
         context.
+
+        Args:
+            spare: number of other words, such as a verb, that may stand among two or more that do.
         """
         words = list(words)
         pieces = [piece for word in words for piece in words_of(word, self.language)]
@@ -422,14 +435,29 @@ class _Accepted:
         near = (*self.question_words, *(words_of(folded, self.language) if context else ()))
         together = folded.replace(" ", "")
         denials = locales.own_and_english("negations", self.language) | _alternatives(self.language)
-        return denials.isdisjoint(pieces) and all(
-            piece in fillers(self.language)
-            or self._is_known(Word(piece), ())
-            or self._is_frame(Word(piece))
-            or any(is_alike(piece, word) or share_a_stem(piece, word) for word in near)
+        if not denials.isdisjoint(pieces) and not self._asks_denials(pieces):
+            return False
+        telling = [piece for piece in pieces if piece not in fillers(self.language)]
+        told = [
+            any(is_alike(piece, word) or share_a_stem(piece, word) for word in near)
+            or (self.language == "ms" and any(have_one_root(piece, word) for word in near))
             or bool(IS_UNSPACED.match(piece) and piece in together)
-            for piece in pieces
-        )
+            or self._is_known(Word(piece), ())
+            for piece in telling
+        ]
+        unknown = [
+            piece
+            for piece, is_told in zip(telling, told, strict=True)
+            if not is_told and piece not in self.own_words and not self._is_frame(Word(piece))
+        ]
+        if not unknown:
+            return True
+        changes = locales.own_and_english("changes", self.language)
+        return len(unknown) <= spare and sum(told) > 1 and changes.isdisjoint(pieces)
+
+    def _asks_denials(self, pieces: Sequence[str]) -> bool:
+        """Return whether the question has the denials of a sentence, so that they are no denials of it."""
+        return not takes_back(" ".join(pieces), "", self.question, self.language, is_number=False)
 
     def _is_same_word(self, given: str, wanted: str) -> bool:
         """Return whether two words are the same, or differ in a case ending."""
@@ -440,60 +468,9 @@ class _Accepted:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)))
         one, other = given[shared:], wanted[shared:]
         if self.language == "kk":
-            return not other and _SUFFIX.fullmatch(one) is not None
+            return shared >= 3 and all(_SUFFIX.fullmatch(end) for end in (one, other))
         return shared >= 3 and _ENDING.fullmatch(one) is not None and _ENDING.fullmatch(other) is not None
-
-
-def _currency_after_number(read: Sequence[Token]) -> list[Token]:
-    """Return the tokens with a currency that is written before its number after it, and twice named once."""
-    found: list[Token] = []
-    for token in read:
-        last = found[-1] if found else None
-        if isinstance(last, Unit) and isinstance(token, Unit) and last.names & token.names:
-            found[-1] = Unit(last.names & token.names)
-            continue
-        is_before = found and isinstance(found[-1], Unit) and isinstance(token, Number)
-        if is_before and not (len(found) > 1 and isinstance(found[-2], Number)):
-            found.insert(-1, token)
-        else:
-            found.append(token)
-    return found
-
-
-def _in_base_units(read: Sequence[Token]) -> list[Token]:
-    """Return the tokens with lengths, weights, volumes and times in one unit of their kind."""
-    found: list[Token] = []
-    for token in _currency_after_number(read):
-        factor, base = _BASE.get(min(token.names), (1.0, "")) if isinstance(token, Unit) else (1.0, "")
-        last = found[-1] if found else None
-        if base and isinstance(last, Number):
-            found[-1:] = [Number(frozenset(value * factor for value in last.values)), Unit(frozenset({base}))]
-        else:
-            found.append(token)
-    return found
-
-
-def _agreed(sets: Iterable[frozenset[Any]]) -> frozenset[Any]:
-    """Return what sets have in common, without those that have nothing in common with the ones before."""
-    common: frozenset[Any] = frozenset()
-    for one in sets:
-        common = (common & one or common) if common else one
-    return common
-
-
-def _weekday(year: int, month: int, day: int) -> int | None:
-    try:
-        return date(year, month, day).weekday()
-    except ValueError:
-        return None
 
 
 def _alternatives(language: str) -> frozenset[str]:
     return locales.own_and_english("alternatives", language)
-
-
-def _are_equal(one: float, other: float) -> bool:
-    """Return whether two numbers are equal, up to rounding; whole numbers, such as long codes, exactly."""
-    if float(one).is_integer() and float(other).is_integer():
-        return one == other
-    return isclose(one, other, rel_tol=1e-12)

@@ -172,6 +172,10 @@ class Template:
         """Return the request of an engine whose decoder stops the sentence at the blank."""
         return replace(self.cloze(prompts), is_cut=True)
 
+    def own_cloze(self, prompts: Sequence[str]) -> Cloze:
+        """Return such a request whose later tokens are scored after the decoder's own text."""
+        return replace(self.cut_cloze(prompts), is_own=True)
+
     @property
     def _before(self) -> str:
         return self.text.split(BLANK)[0].removesuffix(" ")
@@ -303,6 +307,7 @@ class FmlamaStudy:
         if self.vectors:  # a path is no content
             knobs["word_vectors"] = list(self.vectors)
         knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
+        knobs |= {"later_tokens": "own"} if self.params.later_tokens == "own" else {}
         knobs |= {"direct_matches": "given"} if self.judges and self.params.direct_matches == "given" else {}
         hashes = sorted(judge.hash for judge in self.judges.values())
         if len(hashes) == 1:  # keeps the hash of runs from before several judges were possible
@@ -379,16 +384,18 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 
     Other dishes with the same candidates are units of the same request.
     """
-    is_cut = study.params.cut_at_blank
+    is_cut, is_own = study.params.cut_at_blank, study.params.later_tokens == "own"
+    decoder = template.own_cloze if is_own else template.cut_cloze
     return CandidateRanking(
         topic=probe.condition.slug,
         label=template.template,
         batch=study.params.dishes_per_part,
-        cloze=template.cut_cloze if is_cut else template.cloze,
+        cloze=decoder if is_cut else template.cloze,
         prompts=probe.prompts(template),
         candidates=probe.candidates,
         about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)]
-        + ["cut at the blank"] * is_cut,
+        + ["cut at the blank"] * is_cut
+        + ["after its own text"] * is_own,
     )
 
 
