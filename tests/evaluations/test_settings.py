@@ -51,7 +51,7 @@ FACTS = {
     "worldwise": {"decisions other than A, B and Decline"},
     "cure": {"which 1,000 items", "form of answers", "what a judge is given", "coherence"},
     "explication": {"penalties"},
-    "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
+    "fmlama": { "precision of the baseline", "what MES counts", "messages to the judge of MES"},
 }  # fmt: skip
 """Settings that differ whatever a run chooses."""
 USER_FILES = {"word_vectors"}

@@ -1,8 +1,8 @@
 """Scores candidates along the text that the model itself writes, as FmLAMA's program does.
 
-The model continues each prefix greedily (``eval_utils.py`` there). Token j of a candidate is scored by the model's distribution at step
-j of its own text, whatever the candidate's tokens before it are. Tokens after the model's end token, or after
-``MOST_STEPS``, are not scored.
+The model continues each prefix greedily (``eval_utils.py`` there). Token j of a candidate is scored by the
+model's distribution at step j of its own text, whatever the tokens before it in the candidate are. Tokens
+after the model's end token, or after ``MOST_STEPS``, are not scored.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle
@@ -68,7 +68,7 @@ class FmlamaParams(GenerationParams):
     later_tokens: Literal["candidate", "own"] = Field(
         "candidate",
         description="candidate: decoder-only models score each token of a candidate after its tokens before "
-        "it; own: after what the model itself writes, as the paper's program does (needs --cut-at-blank)",
+        "it; own: after what the model itself writes from the blank on, as the paper's program does",
     )
     word_vectors: str = Field(
         MINILM,
@@ -96,11 +96,3 @@ class FmlamaParams(GenerationParams):
     dishes_per_part: int = Field(
         64, ge=1, description="dishes stored together; a killed run loses at most this many"
     )
-
-    @model_validator(mode="after")
-    def _own_text_needs_the_cut(self) -> FmlamaParams:
-        if self.later_tokens == "own" and not self.cut_at_blank:
-            raise ValueError(
-                "later_tokens own needs cut_at_blank: a model's own text does not go on after the blank"
-            )
-        return self

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import Cloze
-from tasks.evaluations.fmlama.judge import SAMPLING, JudgePrompt, rubric
+from tasks.evaluations.fmlama.judge import FURTHER_INPUTS, SAMPLING, JudgePrompt, rubric
 from tasks.evaluations.fmlama.params import PAPER_GROUPS, SCORES_VERSION, FmlamaParams
 from tasks.identity import UnknownName, digest
 from tasks.judging.rubric import Rubric
@@ -299,7 +299,7 @@ class FmlamaStudy:
     def rubric(self) -> Rubric:
         """Return the rubric of MES, in the chosen judge style, with the texts of packs."""
         own = [self.templates.get(name) for name in ("mes_rules", "mes_question", "judge_form")]
-        return rubric().in_style(self.params.judge_style).reworded(*own)
+        return rubric().in_style(self.params.judge_style).reworded(*own, further=FURTHER_INPUTS)
 
     def config_hash(self) -> str:
         """Return the hash of everything that models must share for their numbers to be comparable."""
@@ -384,7 +384,8 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 
     Other dishes with the same candidates are units of the same request.
     """
-    is_cut, is_own = study.params.cut_at_blank, study.params.later_tokens == "own"
+    is_own = study.params.later_tokens == "own"
+    is_cut = study.params.cut_at_blank or is_own  # the model's own text begins at the blank
     decoder = template.own_cloze if is_own else template.cut_cloze
     return CandidateRanking(
         topic=probe.condition.slug,

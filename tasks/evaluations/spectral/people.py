@@ -31,7 +31,8 @@ def interval_with_people(
     seed: int,
 ) -> Interval | str:
     """Return the interval of macro-F1 over countries and over the people whose ranks give the categories, or
-    the reason why there is none. The errors of both are independent.
+    the reason why there is none. The errors of both are independent. Macro-F1 jumps, so that few half-samples
+    may differ: the interval also has the central 95 % of their values.
 
     Args:
         predicted: the model's categories of the questions.
@@ -43,7 +44,11 @@ def interval_with_people(
     of_draw = {truth: classification.macro_f1(truth, predicted) for truth in set(drawn)}
     error = float(np.std([of_draw[truth] for truth in drawn]))
     value, *halves = values.tolist()
-    return half_sample_interval(value, halves, n_countries, SHARE, MIN_COUNTRIES, other_error=error)
+    found = half_sample_interval(value, halves, n_countries, SHARE, MIN_COUNTRIES, other_error=error)
+    if found is None:
+        return None
+    low, high = np.quantile(halves, [0.025, 0.975])
+    return min(found[0], float(low)), max(found[1], float(high))
 
 
 def drawn_categories(questions: Sequence[SpectralQuestion], seed: int) -> list[tuple[Category, ...]] | str:
