@@ -237,8 +237,10 @@ def _alone(text: str, outside: set[str], rubric: Rubric) -> list[object]:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if len(text) <= _SHORT:
-        named = _NAMED.match(text) if rubric.has_own_form or "{" not in text else None
-        said = [text, *([text[named.end() :]] if named else []), *_CONCLUSION.findall(text.strip())]
+        is_plain = "{" not in text  # else it may be an object that breaks off
+        named = _NAMED.match(text) if rubric.has_own_form or is_plain else None
+        said = [text, *([text[named.end() :]] if named else [])]
+        said += _CONCLUSION.findall(text.strip()) if is_plain else []
         if name := next(filter(None, (_verdict_of(each, rubric) for each in said)), None):
             return [name]
     marked = [m["verdict"] for line in lines if (m := _VERDICT_LINE.fullmatch(line))]

@@ -86,7 +86,7 @@ def is_match(
         spoken: the language of denials and corrections beside English; "": ``language``.
     """
     region = region or locales.likely_region(language)
-    item = _Accepted(tuple(accepted), language, question, region, scenario)
+    item = _Accepted(tuple(accepted), language, question, region, scenario, bool(spoken))
     return any(item.takes(claim) or item.takes_parts(claim) for claim in claims(answer, spoken or language))
 
 
@@ -99,6 +99,7 @@ class _Accepted:
     question: str
     region: str
     scenario: str = ""
+    is_foreign: bool = False  # the answer may be in another language, whose denials are not known here
 
     def takes(self, answer: str) -> bool:
         """Return whether an answer equals one of the texts."""
@@ -225,13 +226,18 @@ class _Accepted:
         return self._are_known(words) and all(self._is_known(token, wanted) for token in others)
 
     def _is_stated(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
-        """Return whether a sentence has one number, date or time, the wanted one. Words before it may stand
-        in the scenario, words after it in the question: "She is 49 years old" says 49, "49 eggs" does not.
+        """Return whether a sentence has one number, date or time, the wanted one, beside those of the
+        question. Words before it are free, unless they change it; words after it stand in the question: "She
+        is 49 years old" says 49, "49 eggs" does not.
         """
-        values = [n for n, token in enumerate(given) if isinstance(token, (Number, Date, Time))]
         wanted_values = [token for token in wanted if isinstance(token, (Number, Date, Time))]
-        if len(values) != 1 or len(wanted_values) != 1:
+        if len(wanted_values) != 1:
             return False
+        values = [n for n, token in enumerate(given) if isinstance(token, (Number, Date, Time))]
+        new = [n for n in values if given[n] not in self.question_tokens or given[n] == wanted_values[0]]
+        if len(new) != 1:
+            return False
+        values = new
         at = values[0]
         needed = [token.text for token in wanted if isinstance(token, Word)]
         before = [token.text for token in given[:at] if isinstance(token, Word)]
@@ -256,7 +262,13 @@ class _Accepted:
             is_unit
             and (bool(units) or all(map(self._is_in_question, own)))
             and all(map(self._is_right_weekday, days))
-            and self._are_known(before, self.scenario, least=1, spare=1)
+            and self._are_known(
+                before,
+                self.scenario,
+                least=1,
+                spare=1 if self.is_foreign else len(before),
+                least_told=2 if self.is_foreign else 0,
+            )
             and self._are_known(after)
         )
 
@@ -286,8 +298,12 @@ class _Accepted:
         unit = max((form for form in forms if after.startswith(form)), key=len, default="")
         if unit and not any(self._is_same_unit(forms[unit], one.names) for one in own):
             return False
-        return (bool(unit) or all(map(self._is_in_question, own))) and self._is_framed(
-            before, after[len(unit) :]
+        is_apart = not _AND.search(before.rstrip()[-2:]) and not _SIGN.search(before)
+        is_apart &= not any(form in before for form in locales.own_and_english("changes", self.language))
+        return (
+            (bool(unit) or all(map(self._is_in_question, own)))
+            and is_apart
+            and self._is_framed("", after[len(unit) :])
         )
 
     def _is_framed(self, before: str, after: str) -> bool:
@@ -416,12 +432,20 @@ class _Accepted:
                 further.append(word)
         return not left and self._are_known(further)
 
-    def _are_known(self, words: Iterable[str], context: str = "", least: int = 3, spare: int = 0) -> bool:
+    def _are_known(
+        self,
+        words: Iterable[str],
+        context: str = "",
+        least: int = 3,
+        spare: int = 0,
+        least_told: int = 2,
+    ) -> bool:
         """Return whether words claim nothing, or stand in the question or, if they are several, in a further
         context.
 
         Args:
-            spare: number of other words, such as a verb, that may stand among two or more that do.
+            spare: number of other words, such as a verb, that may stand among them.
+            least_told: number of words that must stand in question or context beside these.
         """
         words = list(words)
         pieces = [piece for word in words for piece in words_of(word, self.language)]
@@ -453,7 +477,7 @@ class _Accepted:
         if not unknown:
             return True
         changes = locales.own_and_english("changes", self.language)
-        return len(unknown) <= spare and sum(told) > 1 and changes.isdisjoint(pieces)
+        return len(unknown) <= spare and sum(told) >= least_told and changes.isdisjoint(pieces)
 
     def _asks_denials(self, pieces: Sequence[str]) -> bool:
         """Return whether the question has the denials of a sentence, so that they are no denials of it."""
