@@ -234,10 +234,9 @@ class _Accepted:
         if len(wanted_values) != 1:
             return False
         values = [n for n, token in enumerate(given) if isinstance(token, (Number, Date, Time))]
-        new = [n for n in values if given[n] not in self.question_tokens or given[n] == wanted_values[0]]
-        if len(new) != 1:
+        values = [n for n in values if given[n] not in self.question_tokens or given[n] == wanted_values[0]]
+        if len(values) != 1:
             return False
-        values = new
         at = values[0]
         needed = [token.text for token in wanted if isinstance(token, Word)]
         before = [token.text for token in given[:at] if isinstance(token, Word)]
@@ -477,7 +476,8 @@ class _Accepted:
         if not unknown:
             return True
         changes = locales.own_and_english("changes", self.language)
-        return len(unknown) <= spare and sum(told) >= least_told and changes.isdisjoint(pieces)
+        is_spare = len(unknown) <= spare and all(_SIGN.search(piece) is None for piece in unknown)
+        return is_spare and sum(told) >= least_told and changes.isdisjoint(pieces)
 
     def _asks_denials(self, pieces: Sequence[str]) -> bool:
         """Return whether the question has the denials of a sentence, so that they are no denials of it."""
