@@ -28,7 +28,7 @@ _DOMAIN = 3  # the last domain below the threshold
 
 
 class Survey(NamedTuple):
-    """What one study gives.
+    """Countries, and mean ranks of people, of one study.
 
     Attributes:
         people: [9] mean rank, and [9] standard deviation.

@@ -130,6 +130,7 @@ class Rubric(_Part):
         rules: str | None,
         question: str | None,
         ending: str | None = None,
+        *,
         further: Sequence[str] = (),
     ) -> Rubric:
         """Return the rubric with other rules, question template or reasoned form, where one is set.

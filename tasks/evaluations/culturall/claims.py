@@ -15,7 +15,8 @@ import regex  # type: ignore[import-untyped]
 from tasks.evaluations.culturall import locales
 from tasks.evaluations.culturall.locales import fold
 from tasks.evaluations.culturall.quantities import IS_UNSPACED
-from tasks.evaluations.culturall.tokens import Date, Number, Time, Word, tokens
+from tasks.evaluations.culturall.tokens import tokens
+from tasks.evaluations.culturall.values import Date, Number, Time, Word
 
 _BOLD = regex.compile(r"\*\*(.+?)\*\*|__(.+?)__", regex.DOTALL)
 # The end of a sentence: a mark of scripts with their own, or a point after a word of three letters or a sign.

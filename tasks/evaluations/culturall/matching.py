@@ -420,8 +420,8 @@ class _Accepted:
             if all(map(self._is_same_word, given[at : at + n], wanted)):
                 last = given[max(at - 1, 0) : at]
                 is_spare = self._are_known(last, self.scenario, least=1)
-                before = self._are_known(given[:at], self.scenario, spare=int(is_spare))
-                return before and self._are_known(given[at + n :])
+                is_led = self._are_known(given[:at], self.scenario, spare=int(is_spare))
+                return is_led and self._are_known(given[at + n :])
         further: list[str] = []
         left = list(wanted)
         for word in given:

@@ -61,7 +61,7 @@ def measured() -> Iterator[dict[str, str | int]]:
         } | _first(language)
 
 
-def _first(language: str) -> dict[str, int]:
+def _first(language: str) -> dict[str, str | int]:
     own = fresh().filter(language=language)
     right, wrong = own.filter(is_right=1), own.filter(is_right=0)
     return {
