@@ -113,6 +113,11 @@ class ComparedSetting(NamedTuple):
     is_open: bool = False
 
     @property
+    def label(self) -> str:
+        """The setting's name, and that it is not verified."""
+        return f"{self.setting} (not verified)" if self.is_open else self.setting
+
+    @property
     def may_be_equal(self) -> bool:
         """Whether nothing speaks against it being the paper's."""
         return self.is_equal or self.is_open

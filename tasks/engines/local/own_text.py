@@ -8,18 +8,18 @@ after the model's end token, or after ``MOST_STEPS``, are not scored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from tasks.engines.local import devices
+from tasks.engines.local.output_head import OutputHead
+from tasks.engines.local.tree_attention import Beginning
 from tasks.engines.local.trie import TokenTrie
 from tasks.engines.protocols import CandidateScores, Progress
-
-if TYPE_CHECKING:
-    from tasks.engines.local.packed_trie import PackedTrieScorer
+from tasks.engines.specs import EngineSpec
 
 MOST_STEPS = 50
 """Number of tokens that FmLAMA's program lets a model write."""
@@ -27,9 +27,22 @@ READ = 8
 """Number of states whose whole distributions are read at once."""
 
 
+class TrieScorer(Protocol):
+    """What is used of ``packed_trie``'s scorer."""
+
+    spec: EngineSpec
+    model: Any
+    _head: OutputHead
+
+    def _run(
+        self, prefixes: list[list[int]], trie: TokenTrie, nodes: NDArray[np.int64], beginning: Beginning
+    ) -> torch.Tensor:
+        """Return [b, 1 + n, d] final hidden states: each prefix's last token, then the nodes."""
+
+
 @torch.inference_mode()
 def score_along(
-    scorer: PackedTrieScorer, encoded: Sequence[Sequence[int]], trie: TokenTrie, progress: Progress | None
+    scorer: TrieScorer, encoded: Sequence[Sequence[int]], trie: TokenTrie, progress: Progress | None
 ) -> CandidateScores:
     """Return the scores of a trie's items along the model's own text after each prefix.
 
@@ -70,7 +83,7 @@ def _ends(model: Any) -> frozenset[int]:
 
 
 def _steps(
-    scorer: PackedTrieScorer,
+    scorer: TrieScorer,
     texts: list[list[int]],
     tokens: NDArray[np.int64],
     trie: TokenTrie,
@@ -97,7 +110,7 @@ def _steps(
     return found
 
 
-def _distributions(scorer: PackedTrieScorer, hidden: torch.Tensor) -> NDArray[np.float32]:
+def _distributions(scorer: TrieScorer, hidden: torch.Tensor) -> NDArray[np.float32]:
     """Return [r, vocabulary] log-probabilities of all tokens in each state."""
     n, v = len(hidden), scorer._head.vocabulary
     rows, tokens = np.repeat(np.arange(n), v), np.tile(np.arange(v), n)

@@ -52,13 +52,14 @@ def measured() -> Iterator[dict[str, str | int]]:
             for name, item, answer, is_right in labelled()
             if name == language
         ]
-        yield {
+        own: dict[str, str | int] = {
             "language": language,
             "n_right": sum(is_right for is_right, _ in of),
             "n_wrong": sum(not is_right for is_right, _ in of),
             "refused": sum(is_right and not is_taken for is_right, is_taken in of),
             "accepted": sum(is_taken and not is_right for is_right, is_taken in of),
-        } | _first(language)
+        }
+        yield own | _first(language)
 
 
 def _first(language: str) -> dict[str, str | int]:
