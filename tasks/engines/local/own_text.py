@@ -28,7 +28,7 @@ READ = 8
 
 
 class TrieScorer(Protocol):
-    """What is used of ``packed_trie``'s scorer."""
+    """Spec, model, head and forward pass of ``packed_trie``'s scorer."""
 
     spec: EngineSpec
     model: Any
