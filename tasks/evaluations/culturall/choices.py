@@ -67,7 +67,9 @@ def _letter_of(
         return _letter(first[1])
     asked = _OPTION.split(question)[0]
     own = " ".join(form for k in letters | set(named) for form in texts.get(k, ()))
-    if len(named) > 1 or takes_back(answer, own, asked, language, is_number=False):
+    if len(named) > 1 or takes_back(
+        answer, own, asked, language, is_number=False, has_bounds=any(map(str.isdecimal, own))
+    ):
         return None
     if not letters:
         return named[0] if named else None

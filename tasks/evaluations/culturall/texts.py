@@ -49,17 +49,20 @@ def plain(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", "".join(characters)).split())
 
 
-def takes_back(answer: str, gold: str, question: str, language: str, is_number: bool = True) -> bool:
+def takes_back(
+    answer: str, gold: str, question: str, language: str, is_number: bool = True, has_bounds: bool = True
+) -> bool:
     """Return whether an answer denies its value, or makes it a bound that is in neither gold nor question.
 
     A denial is the question's own if the same word follows it there: "he cannot make" where that is asked.
 
     Args:
         is_number: a last day is no bound, unless the question is about a first one.
+        has_bounds: whether the value can have bounds, as a number has.
     """
     said, right, asked = (_flat(text, language) for text in (answer, gold, question))
     is_since = any(_has(asked, form) for form in own_and_english("since", language))
-    kinds = ("bounds", "until") if is_number or is_since else ("bounds",)
+    kinds = ("bounds", "until")[: 1 + (is_number or is_since)] if has_bounds else ()
     denials = (form for form in own_and_english("negations", language) if _has(said, form))
     bounds = (form for kind in kinds for form in own_and_english(kind, language) if _has(said, form))
     return any(not _has(right, form) and not _is_asked(said, asked, form) for form in denials) or any(

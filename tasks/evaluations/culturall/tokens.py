@@ -457,7 +457,7 @@ def _settled(raw: Sequence[_Raw]) -> Iterator[Token]:
             continue
         if isinstance(token, _Month):
             yield Word(f"month {token.number}")
-        elif isinstance(token, Unit) and _is_code_alone(token, raw[max(at - 1, 0) : at + 2]):
+        elif isinstance(token, Unit) and _is_word_alone(token, raw[max(at - 1, 0) : at + 2]):
             yield Word(token.text)
         elif isinstance(token, (_Period, _Clock)):
             if token.names:
@@ -468,7 +468,10 @@ def _settled(raw: Sequence[_Raw]) -> Iterator[Token]:
             yield token
 
 
-def _is_code_alone(unit: Unit, near: Sequence[_Raw]) -> bool:
-    """Return whether a currency's code has no number beside it, as the name "Ron" has none."""
+def _is_word_alone(unit: Unit, near: Sequence[_Raw]) -> bool:
+    """Return whether a currency's code, or a unit of one or two letters, has no number beside it: the name
+    "Ron", and "с" before a name.
+    """
     is_code = len(unit.text) == 3 and unit.text.isascii() and unit.text.upper() in unit.names
-    return is_code and len(near) > 1 and not any(isinstance(token, Number) for token in near)
+    is_short = len(unit.text) in (1, 2) and unit.text.isalpha() and not IS_UNSPACED.match(unit.text)
+    return (is_code or is_short) and len(near) > 1 and not any(isinstance(token, Number) for token in near)
