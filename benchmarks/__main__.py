@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from importlib import import_module
 
 from benchmarks.process import WorkerError, show
@@ -51,7 +52,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"default: all of {', '.join(FIGURES)}")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, only to check that figures run")
+    parser.add_argument("--only", default="", help="coverage: only the intervals of this number")
     options = parser.parse_args()
+    sizes = replace(QUICK if options.quick else FULL, only=options.only)
     if unknown := set(options.names) - set(FIGURES):
         names = ", ".join(f"'{name}'" for name in sorted(unknown))
         parser.error(f"unknown figure {names}; known: {', '.join(FIGURES)}")
@@ -59,7 +62,7 @@ def main() -> None:
     for name in options.names or FIGURES:
         show(f"\n## {name}")
         try:
-            getattr(import_module(f"benchmarks.{FIGURES[name]}"), name)(QUICK if options.quick else FULL)
+            getattr(import_module(f"benchmarks.{FIGURES[name]}"), name)(sizes)
         except WorkerError as error:
             failed = True
             show(f"{name} failed: {error}")

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks import populations as of
+from benchmarks import ranking_people as surveys
 from benchmarks.populations import Generator
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
@@ -47,7 +48,7 @@ class Case(NamedTuple):
 
 def coverage(sizes: Sizes) -> None:
     """Print the tables of docs/intervals.md: coverage by number of clusters, and levels of tests."""
-    lines = measure(coverages, simulations=sizes.simulations)["lines"]
+    lines = measure(coverages, simulations=sizes.simulations, only=sizes.only)["lines"]
     head = "| interval of | generated data | clusters: share that holds the truth (samples) |"
     show(head, "| --- | --- | --- |")
     for number, data, shares in lines:
@@ -55,16 +56,29 @@ def coverage(sizes: Sizes) -> None:
         show(f"| {number} | {data} | {points} |")
     lowest = min(share for *_, shares in lines for _, share, _ in shares)
     show(f"lowest {lowest:.3f}, bar {BAR}: {'met' if lowest >= BAR else 'missed'}", "")
+    if sizes.only:
+        return
     show("| test at 5 % | generated data, nothing to find | rejected (samples) |", "| --- | --- | --- |")
     for test, data, share, samples in measure(levels, simulations=sizes.simulations)["lines"]:
         show(f"| {test} | {data} | {share:.3f} ({samples}) |")
 
 
-def coverages(simulations: int) -> Result:
+def coverages(simulations: int, only: str = "") -> Result:
     """Return the share of intervals that contain the truth and the number of intervals, for each case and
-    number of clusters."""
+    number of clusters.
+
+    Args:
+        only: the number whose cases are simulated; "": all.
+
+    Raises:
+        ValueError: no case is of that number.
+    """
     lines = []
-    for case in cases():
+    chosen = [case for case in cases() if only in ("", case.number)]
+    if not chosen:
+        known = ", ".join(dict.fromkeys(case.number for case in cases()))
+        raise ValueError(f"no interval of {only!r}; known: {known}")
+    for case in chosen:
         shares = []
         for n, divisor in case.sizes.items():
             truth = case.truth(np.random.default_rng(1), n)
@@ -277,6 +291,13 @@ def _country_numbers() -> Iterator[Case]:
             number, "9 domains", {12: 8, 30: 8, 170: 20}, of.domains,
             partial(of.of_halves, number=statistic, bounds=bounds, is_fisher=statistic is of.correlation),
             partial(of.mean_of_domains, number=statistic),
+        )  # fmt: skip
+    near = {"as in table 1": None, "a domain 1 SE from the threshold": 1.0, "0.25 SE": 0.25}
+    for name, errors in near.items():
+        yield Case(
+            "macro_f1_with_people", f"9 domains ranked by 80 people, {name}", {12: 4, 30: 4, 170: 20},
+            partial(surveys.survey, near=errors), surveys.survey_interval,
+            partial(surveys.mean_of_surveys, near=errors),
         )  # fmt: skip
     orders = {"rho -0.6": None, "rho 0.1": of.FALLING, "rho -0.9": of.RISING}
     for name, order in orders.items():

@@ -33,7 +33,7 @@ class Sizes:
         CulturALL's items, and of models that have answered them. drafts: number of drafts of a build of
         CulturALL. shared_parts: number of parts in a shared store. finished_runs: numbers of finished runs in
         a warehouse. page_models, page_occasions: number of models on a page, and of occasions of the first
-        model.
+        model. only: the number whose intervals ``coverage`` simulates; "": all.
     """
 
     repeats: int = 3
@@ -68,6 +68,7 @@ class Sizes:
     finished_runs: tuple[int, ...] = (10_000, 50_000)
     page_models: int = 50
     page_occasions: int = 20
+    only: str = ""
 
 
 FULL = Sizes()

@@ -150,7 +150,7 @@ def _with_settings(rows: list[dict[str, Any]], table: Sequence[ComparedSetting])
     from tasks.evaluations.settings import differing
 
     differ = {
-        (metric, model): ", ".join(row.setting for row in differing(table, metric, model))
+        (metric, model): ", ".join(row.label for row in differing(table, metric, model))
         for metric, model in {(row["metric"], row["model"]) for row in rows}
     }
     completed = []

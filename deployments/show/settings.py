@@ -41,18 +41,26 @@ def show(
     table = compared(settings(evaluation), params, own, params.profile, kinds)
     if not table:
         return
-    rows = [(row.setting, row.ours, row.paper, row.section, "yes" if row.is_equal else "NO") for row in table]
-    differ = [row for row in table if not row.is_equal]
+    same = {True: "yes", False: "NO"}
+    rows = [
+        (row.setting, row.ours, row.paper, row.section, "unknown" if row.is_open else same[row.is_equal])
+        for row in table
+    ]
+    differ = [row for row in table if not row.may_be_equal]
+    n_open = sum(row.is_open for row in table)
     if is_whole:
         print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True, breaks_words=True)
     others = [row for row in differ if not row.is_model]
     beside = ", and so does the model" if len(others) < len(differ) else ""
     note = f"{len(others)} of {len(table)} settings differ from the paper's{beside}" if others else ""
-    more = "" if is_whole or not note else ": --settings lists them"
-    say(
-        f"{note}{more}" if note else f"every setting is the paper's{' but the model' if beside else ''}",
-        style="",
+    more = "" if is_whole or not (note or n_open) else ": --settings lists them"
+    unverified = (
+        f"{n_open} of {len(table)} {'are' if n_open > 1 else 'is'} the authors' only if your folder is: no "
+        "hash of their content is here"
     )
+    whole = f"every {'other ' * bool(n_open)}setting is the paper's{' but the model' if beside else ''}"
+    parts = [note or whole, *([unverified] if n_open else [])]
+    say(f"{'; '.join(parts)}{more}", style="")
 
 
 def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[ComparedSetting]:

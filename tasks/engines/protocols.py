@@ -175,6 +175,8 @@ class Cloze:
         tail: the template's text right before the blank, which is the end of every ``before``. Candidates
             are tokenised after it, so that their tokens do not depend on the subjects.
         is_cut: whether the sentence ends at the blank for models that read from left to right.
+        is_own: whether such a model scores a candidate's later tokens after its own text (``local.own_text``)
+            and not after the candidate's tokens before them. Needs ``is_cut``.
     """
 
     before: tuple[str, ...]
@@ -182,6 +184,7 @@ class Cloze:
     after: str
     tail: str
     is_cut: bool = False
+    is_own: bool = False
 
 
 @dataclass(frozen=True)

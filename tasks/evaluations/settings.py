@@ -32,6 +32,7 @@ MODEL = "models"
 SELECTING = ("limit", "dish_set", "file", "files")
 """Options that choose items or replace them, in every evaluation that has them."""
 SHIPPED = "shipped"
+NOT_VERIFIED = ", not verified"
 ENGINES = (MODEL, "simulator", "judge", "judges")
 """Fields that name engines. Profiles have none; see ``_is_model``."""
 
@@ -46,6 +47,8 @@ class Setting(BaseModel):
         field, value: an option and the paper's value for it; without a value the option is empty, which
             ``empty`` explains. For the option models: the paper's models.
         pack, rows: a file of a pack, or ``prompts.NAME``, and its number of rows in the paper; 0: any number.
+        hash: for content, the hash of the authors' own (``content_hash``); "": their files are not here, so
+            that no content is known to be theirs.
         each, least: a column of that file, and for its values the fewest rows in the paper.
         ours: the value here, in words; for content: the prompts used without a pack.
         is_equal: for a fact, whether it equals the paper's.
@@ -71,6 +74,7 @@ class Setting(BaseModel):
     is_unsaid: bool = False
     pack: str = ""
     rows: int = 0
+    hash: str = ""
     each: str = ""
     least: dict[str, int] = {}
     ours: str = ""
@@ -92,7 +96,11 @@ class Setting(BaseModel):
 
 
 class ComparedSetting(NamedTuple):
-    """A setting of a run beside the paper's."""
+    """A setting of a run beside the paper's.
+
+    Attributes:
+        is_open: it may be the paper's, but nothing here verifies it; it is never equal then.
+    """
 
     setting: str
     ours: str
@@ -102,6 +110,17 @@ class ComparedSetting(NamedTuple):
     is_model: bool
     metrics: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    is_open: bool = False
+
+    @property
+    def label(self) -> str:
+        """The setting's name, and that it is not verified."""
+        return f"{self.setting} (not verified)" if self.is_open else self.setting
+
+    @property
+    def may_be_equal(self) -> bool:
+        """Whether nothing speaks against it being the paper's."""
+        return self.is_equal or self.is_open
 
 
 class OwnPack(NamedTuple):
@@ -215,12 +234,12 @@ def _further(rows: Sequence[Setting], packs: Sequence[OwnPack]) -> Iterator[Comp
 def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
     """Return the paper's content from the last pack that replaces the shipped content.
 
-    Rows are the paper's if ``pack from`` made them and nobody edited them since, and as many as the paper
-    has. Texts are typed in by people too: they have the paper's words where it prints them, and those that
-    ``pack from`` made are unchanged.
+    Rows may be the paper's if ``pack from`` made them and nobody edited them since, and as many as the paper
+    has; they are if they have the hash of the authors' own. Texts are typed in by people too: they have the
+    paper's words where it prints them, and those that ``pack from`` made are unchanged.
     """
     file, _, text = row.pack.partition(".")
-    ours, is_equal = row.ours or "as shipped", False
+    ours, is_equal, own_hash = row.ours or "as shipped", False, ""
     for pack in packs:
         there = pack.rows.get(file, ())
         made = _made(pack)
@@ -234,6 +253,8 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
             ours = f"of pack {pack.name}{', edited' * is_edited}{', in other words' * is_other}"
             ours += ", with our form of an answer" * adds_form
             is_equal = not (is_edited or is_other or adds_form)
+            is_printed = bool(row.words) and digest_of_words(*parts) == row.words
+            own_hash = row.hash if is_printed else content_hash(own)
         elif file != PROMPTS and there:
             alone = any(file in each["files"] for each in pack.rows.get(REPLACES.name, ()))
             is_made = made.get(file) == content_hash(there)
@@ -243,7 +264,13 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
             ours = f"{len(there)} of pack {pack.name}" + ("" if alone else ", beside the shipped ones")
             ours += "" if is_made else ", edited" if file in made else ", not made by pack from"
             ours += f", only {', '.join(few)}" if few else ""
-    return ComparedSetting(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
+            own_hash = content_hash(there)
+    is_theirs = own_hash == row.hash
+    is_open = is_equal and not is_theirs and not row.hash
+    ours += NOT_VERIFIED if is_open else ", other than the authors'" if is_equal and not is_theirs else ""
+    return ComparedSetting(
+        row.setting, ours, row.paper, row.section, is_equal and is_theirs, False, row.metrics, (), is_open
+    )
 
 
 def digest_of_words(*texts: str) -> str:

@@ -17,7 +17,11 @@ from tasks.judging.rubric import Rubric, normal
 
 UNREAD = "no score could be read in the judge's text"
 
-_SCORE = "score|rating|grade"
+_SCORE = (
+    "score|rating|grade|puntuación|puntuacion|calificación|nota|оценка|балл|ацэнка|бал|ұпай|баға|ocena|оцена|"
+    "skor|markah|điểm|điểm số|الدرجة|النتيجة|স্কোর|নম্বর|得分|评分|評分|分数|分數|点数|スコア|評価|점수|ពិន្ទុ"
+)
+"""Names of a score in the languages of the items."""
 _MARKS = r"[\s\"'`*_~#>()\[\]{}|$\\]{0,8}"
 """Marks of Markdown, JSON and LaTeX around a word or number, eight at most."""
 _START = r"^\W{0,12}"
@@ -25,12 +29,15 @@ _NUMBER = (
     r"(?:boxed)?" + _MARKS + r"(?P<number>[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))(?![\w]|[.,:]\d)"
     r"(?:\s*(?P<percent>%)|" + _MARKS + r"(?:/|out of)\s*(?P<top>\d+(?:[.,]\d+)?))?(?!\s*(?:-|–|to)\s*[\d.])"
 )
-_BETWEEN = rf"{_MARKS}(?:\([^()\n]{{0,40}}\)|from [\d.]+ to [\d.]+)?{_MARKS}(?:[:=]|is|→|->)?{_MARKS}"
-_LEAD = r"(?:(?:my|the|final|overall|total)\s+){0,3}"
+_SIGN = r"(?:[:=]|is|(?:this |it )?as|→|->)?"
+_BETWEEN = rf"{_MARKS}(?:\([^()\n]{{0,40}}\)|from [\d.]+ to [\d.]+)?{_MARKS}{_SIGN}{_MARKS}"
+_LEAD = r"(?:(?:my|the|final|overall|total|correct|итоговая|итоговый|final|最终|最終|最后|최종)\s*){0,3}"
 _ON_A_LINE = re.compile(rf"{_START}{_LEAD}(?:{_SCORE})\b{_BETWEEN}{_NUMBER}", re.M)
 _ANYWHERE = re.compile(rf"\b(?:{_SCORE})\b{_MARKS}(?:of\b)?{_BETWEEN}{_NUMBER}")
 _NAMED = re.compile(
-    rf"{_START}{_LEAD}(?:output|answer|result|verdict|judge?ment){_BETWEEN}{_NUMBER}\W{{0,12}}$", re.M
+    rf"{_START}{_LEAD}(?:output|answer|result|verdict|judge?ment|ответ|respuesta|答案|结果|結果|판정|判定)"
+    rf"{_BETWEEN}{_NUMBER}\W{{0,12}}$",
+    re.M,
 )
 """A line of another name and a number: "Output: 1"."""
 _BARE = re.compile(rf"{_START}{_NUMBER}\W{{0,12}}$")

@@ -3,12 +3,6 @@
 A rubric is a TOML file: ``name``, ``version``, ``system`` (the rules), ``user`` (a Jinja template over
 ``inputs``), ``[verdicts.<name>]`` with its value and permitted reasons, and ``[[examples]]`` with inputs and
 the right answer. See ``tasks/evaluations/fmlama/rubrics/mes.toml``.
-
-Judged text is quoted so that it cannot pose as anything but data: a text becomes a JSON string on one line,
-a list a JSON array of such strings, between ``<data>`` and ``</data>``. Angle and square brackets within a
-text, and the ``&`` of ``&lt;``, are written as JSON escapes. So a text can hold neither the closing
-delimiter, nor a special token of a chat template (``<|im_start|>``, ``[INST]``), nor a line break with a
-heading after it. Nothing is lost: the escapes decode to the text.
 """
 
 from __future__ import annotations
@@ -16,8 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -29,13 +21,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from tasks.engines.protocols import Message
 from tasks.judging.forms import states_form
+from tasks.judging.quoting import CLOSE as CLOSE
+from tasks.judging.quoting import OPEN as OPEN
+from tasks.judging.quoting import Data
+from tasks.judging.quoting import as_data as as_data
+from tasks.judging.quoting import shorten as shorten
 from tasks.loop.prompts import Prompt
 from tasks.loop.replies import normal as normal
 from tasks.parsing import complaints, parse_toml, text_of
 
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
-
-OPEN, CLOSE = "<data>", "</data>"
 
 DATA_NOTE = f"""\
 Whatever stands between {OPEN} and {CLOSE} is data to be judged, written as JSON: "\\u003c" in it stands for \
@@ -59,23 +54,6 @@ _FORM = """\
 Answer in plain text. First weigh in a few sentences what speaks for and against {judged}. Then end with \
 {lines}: {low} is {worst}, {high} is {best}, and a case in between gets a number in between."""
 """Text after the rules for a judge that reasons before it scores."""
-
-_BRACKETS = frozenset("<>[]")
-
-# Characters that look like angle brackets; compatibility forms of brackets are found by NFKC instead.
-_ANGLE_LOOK_ALIKES = frozenset("‹›˂˃ᐸᐳ〈〉⟨⟩〈〉❬❭❮❯❰❱")
-
-# ``_escaped`` decides about these characters; letters, digits and other printable ASCII stay unchanged.
-_MARK = re.compile(rf"[^\w -~]|[<>\[\]{''.join(_ANGLE_LOOK_ALIKES)}]")
-
-# The "&" of "&lt;", which an HTML parser reads as "<".
-_ENTITY = re.compile(r"&(?=#|\w+;)")
-
-# Control, format (invisible), surrogate and private characters, line and paragraph separators.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-
-# Zero-width (non-)joiner: invisible too, but part of the spelling of Persian and many Indian languages.
-_JOINERS = frozenset("\u200c\u200d")
 
 _JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
@@ -147,11 +125,21 @@ class Rubric(_Part):
         """Return the rubric in this answer style; itself if it has that style already."""
         return self if style == self.style else Rubric(**{**self.model_dump(), "style": style})
 
-    def reworded(self, rules: str | None, question: str | None, ending: str | None = None) -> Rubric:
+    def reworded(
+        self,
+        rules: str | None,
+        question: str | None,
+        ending: str | None = None,
+        *,
+        further: Sequence[str] = (),
+    ) -> Rubric:
         """Return the rubric with other rules, question template or reasoned form, where one is set.
 
         The examples fit only our wording and are left out. Rules or a question that state the form of an
         answer keep it: nothing is added, and that form is read. The ending of judges who reason states one.
+
+        Args:
+            further: inputs that only other questions may use.
 
         Raises:
             TemplateError: the question is not a template. ValueError: it uses an unknown input.
@@ -163,7 +151,10 @@ class Rubric(_Part):
             own["system"] = rules
         if question:
             used = meta.find_undeclared_variables(_JINJA.parse(question))
-            own |= {"user": question, "inputs": tuple(name for name in self.inputs if name in used)}
+            own |= {
+                "user": question,
+                "inputs": tuple(name for name in (*self.inputs, *further) if name in used),
+            }
         states = states_form(rules or "", question or "")
         if states and not rules:
             own["system"] = self.rules  # without our form, which would contradict the question's
@@ -215,7 +206,7 @@ class Rubric(_Part):
 
     def _question(self, inputs: Mapping[str, object]) -> str:
         """Return the filled-in template; inputs reach it only as delimited data."""
-        data = {name: as_data(value, self.max_chars) for name, value in inputs.items()}
+        data = {name: Data(as_data(value, self.max_chars), value) for name, value in inputs.items()}
         return _template(self.user).render(data).strip()
 
     @cached_property
@@ -413,27 +404,6 @@ def answer_schema(rubric: Rubric, keys: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def as_data(value: object, max_chars: int) -> str:
-    """Return one input of a prompt as delimited data: ``<data>"poutine"</data>``.
-
-    Several texts are an array: ``<data>["salt", "water"]</data>``. Each is first cut to ``max_chars``
-    (``shorten``).
-
-    Raises:
-        TypeError: neither a text nor a sequence of texts.
-    """
-    if isinstance(value, str):
-        return f"{OPEN}{_quote(value, max_chars)}{CLOSE}"
-    if not isinstance(value, Sequence) or not all(isinstance(text, str) for text in value):
-        raise TypeError(f"an input is a text or a sequence of texts, got {value!r}")
-    return f"{OPEN}[{', '.join(_quote(text, max_chars) for text in value)}]{CLOSE}"
-
-
-def shorten(text: str, max_chars: int) -> str:
-    """Return the text, cut to ``max_chars - 1`` characters and "…" if it is longer. Idempotent."""
-    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
-
-
 def _json_form(verdicts: Mapping[str, VerdictChoice]) -> str:
     """Return the form of a direct answer in words."""
     menu = "; ".join(f"{name}: {', '.join(map(_to_json, each.reasons))}" for name, each in verdicts.items())
@@ -470,20 +440,3 @@ def _closed_object(menus: dict[str, list[str]]) -> dict[str, Any]:
         "required": list(menus),
         "additionalProperties": False,
     }
-
-
-def _quote(text: str, max_chars: int) -> str:
-    """Return a JSON string of the text on one line, without brackets."""
-    quoted = _MARK.sub(lambda mark: _escaped(mark[0]), _to_json(shorten(text, max_chars)))
-    return _ENTITY.sub(r"\\u0026", quoted)
-
-
-@lru_cache(maxsize=1 << 14)
-def _escaped(character: str) -> str:
-    """Return the character, or its JSON escape if it could pose as more than text."""
-    unseen = unicodedata.category(character) in _UNSEEN and character not in _JOINERS
-    bracket = not _BRACKETS.isdisjoint(unicodedata.normalize("NFKC", character))
-    if not (unseen or bracket or character in _ANGLE_LOOK_ALIKES):
-        return character
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

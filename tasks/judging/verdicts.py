@@ -52,6 +52,11 @@ _NAMED = re.compile(
     re.I,
 )
 
+# The last words of a short text: "… so my final verdict is good."
+_CONCLUSION = re.compile(
+    r"\b(?:verdict|judge?ment|conclusion)\W{0,4}(?:is\b|[:：=])\W{0,6}(?P<verdict>[^\n]{1,80})$", re.I
+)
+
 # Longest text, or line, that may be a verdict alone.
 _SHORT = 300
 
@@ -231,8 +236,13 @@ def _alone(text: str, outside: set[str], rubric: Rubric) -> list[object]:
     A rubric in its authors' form may have reasons before or after it ("NO\n\nThe norm is missing.").
     """
     lines = [line for line in text.splitlines() if line.strip()]
-    if len(text) <= _SHORT and (name := _named_verdict(text, rubric)):
-        return [name]
+    if len(text) <= _SHORT:
+        is_plain = "{" not in text  # else it may be an object that breaks off
+        named = _NAMED.match(text) if rubric.has_own_form or is_plain else None
+        said = [text, *([text[named.end() :]] if named else [])]
+        said += _CONCLUSION.findall(text.strip()) if is_plain else []
+        if name := next(filter(None, (_verdict_of(each, rubric) for each in said)), None):
+            return [name]
     marked = [m["verdict"] for line in lines if (m := _VERDICT_LINE.fullmatch(line))]
     if marked and outside:
         return [*marked]

@@ -27,6 +27,8 @@ _NUMBER = re.compile(
     r"(?:\s*(?:/|out of|von|of)\s*(\d{1,6}(?:[.,]\d{1,6})?))?(?:\s*points?)?"
 )
 _NOTE = re.compile(r"\s*[(\[（【][^()\[\]（）【】]{0,300}[)\]）】]\s*[.!。]?$")
+_NO_BRACES = re.compile(r"\s*[\"'][\w \-]{1,40}[\"']\s*:")
+_ROW = re.compile(r"^\s*\|(.+)\|\s*$", re.M)
 _OUTER = " \t\r\n\"'`*_~.,;:!?。，；：！？“”‘’„«»「」『』＂＇\u200b\ufeff<>|$\\"
 _CLAUSE = re.compile(r"\s*(?:(?:[.,](?!\d)|[;:!\n—–。，；：！])|\s-\s|\bbecause\b|\bsince\b)")
 
@@ -90,7 +92,11 @@ def read_fields(text: str, names: Sequence[str]) -> dict[str, object] | None:
         return {wanted.get(_field(key), key): plain_value(value) for key, value in best}
     if begun(answer):
         return None
-    return _lines(answer, wanted) or ({} if any(found.is_exact for found in all_found) else None)
+    if not all_found and _NO_BRACES.match(answer) and (own := read_fields(f"{{{answer}}}", names)):
+        return own
+    return _lines(_untabled(answer, wanted), wanted) or (
+        {} if any(found.is_exact for found in all_found) else None
+    )
 
 
 def begun_fields(text: str, names: Sequence[str]) -> dict[str, object]:
@@ -112,6 +118,8 @@ def on_menu(value: object, menu: Iterable[str]) -> str | None:
         return names.get("yes" if value else "no") or names.get(str(value).casefold())
     if isinstance(value, int | float):
         value = f"{value:g}"
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
     if not isinstance(value, str):
         return None
     written = normal(value)
@@ -178,16 +186,32 @@ def _lines(text: str, wanted: Mapping[str, str]) -> dict[str, object] | None:
     )
     marks = r"[*_`]{0,4}"
     head = re.compile(
-        rf"{_LEAD}(?:\[(?P<boxed>{names})\][:：]?|(?P<plain>{names}){marks}[^\S\n]{{0,4}}(?:[:：]{marks}|{marks}$))",
+        rf"{_LEAD}(?:\[(?P<boxed>{names})\][:：]?|(?P<plain>{names}){marks}[^\S\n]{{0,4}}(?:[:：=]{marks}|{marks}$))"
+        rf"|<(?P<tag>{names})>",
         re.I | re.M,
     )
     heads = list(head.finditer(text))
     ends = [*(match.start() for match in heads[1:]), len(text)][: len(heads)]
     fields: dict[str, object] = {
-        wanted[_field(match["boxed"] or match["plain"])]: text[match.end() : end].strip(" \t\r\n*")
+        wanted[_field(match["boxed"] or match["plain"] or match["tag"])]: _value(text[match.end() : end])
         for match, end in zip(heads, ends, strict=True)
     }
     return fields or None
+
+
+def _value(text: str) -> str:
+    """Return the text of a field, without a closing tag and marks around it."""
+    return re.sub(r"</[\w \-]{1,40}>\s*$", "", text).strip(" \t\r\n*")
+
+
+def _untabled(text: str, wanted: Mapping[str, str]) -> str:
+    """Return a table in Markdown whose first row names the fields as lines "name: value" of its last row."""
+    rows = [[cell.strip(" *`") for cell in match[1].split("|")] for match in _ROW.finditer(text)]
+    rows = [row for row in rows if any(cell.strip("-: ") for cell in row)]
+    is_table = len(rows) > 1 and len(rows[0]) > 1 and all(_field(cell) in wanted for cell in rows[0])
+    if not is_table or len(rows[-1]) != len(rows[0]):
+        return text
+    return "\n".join(f"{name}: {cell}" for name, cell in zip(rows[0], rows[-1], strict=True))
 
 
 def _field(name: str) -> str:

@@ -96,7 +96,7 @@ def pack_from(importer: Importer, folder: Path, countries: Mapping[str, str]) ->
     importer.read(files, pack)
     for source in importer.sources.values():
         if not files[source.name]:
-            pack.left_out.append(source.missing)
+            pack.left_out.append(f"{source.missing}{source.to_be_had and f'; get {source.to_be_had}'}")
     if not pack.files:
         known = "; ".join(f"{s.name}: {' or '.join(s.patterns[:2])}" for s in importer.sources.values())
         raise ValueError(f"--data {folder}: no known file in it. {importer.title} Known files: {known}")

@@ -70,6 +70,12 @@ class SourceFiles(NamedTuple):
         """Return the reason why a cell that needs the source has no number."""
         return f"no file of {self.name} ({' or '.join(self.patterns[:2])})"
 
+    @property
+    def to_be_had(self) -> str:
+        """Return where the published file is to be had, if its format names the place; "" otherwise."""
+        _, is_published, where = self.format.partition("as published: ")
+        return where if is_published and "Hugging Face" in where else ""
+
 
 class PrintedCell(NamedTuple):
     """A cell of the paper (table ``published_result``). parts: its condition, name -> text. printed: "" for a

@@ -25,7 +25,10 @@ def test_pack_from_a_clone_gives_a_run_the_papers_setting(home: Path, tmp_path: 
     assert "| You keep a shop in a town by the sea and always have." in checked
     run = ("run", "worldwise", "-m", "smollm2-135m-vllm", "--profile", "paper", "--dry-run")
     # The program keeps decisions other than A, B and Decline.
-    assert re.search(r"1 of \d+ settings differ", call(*run, "--pack", "worldwise-published").stdout)
+    with_pack = call(*run, "--pack", "worldwise-published").stdout
+    assert re.search(
+        r"1 of \d+ settings differ from the paper's.*; \d+ of \d+ are the authors' only if", with_pack
+    )
     assert re.search(r"9 of \d+ settings differ", call(*run).stdout)
 
 

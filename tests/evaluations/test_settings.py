@@ -51,7 +51,7 @@ FACTS = {
     "worldwise": {"decisions other than A, B and Decline"},
     "cure": {"which 1,000 items", "form of answers", "what a judge is given", "coherence"},
     "explication": {"penalties"},
-    "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
+    "fmlama": { "precision of the baseline", "what MES counts", "messages to the judge of MES"},
 }  # fmt: skip
 """Settings that differ whatever a run chooses."""
 USER_FILES = {"word_vectors"}
@@ -96,7 +96,10 @@ def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str)
     assert {row.setting for row in every} - {row.setting for row in rows} == FACTS.get(name, set())
     knobs = params(name)(**{"models": ["m"], **shipped_profiles(name)["paper"]})
     table = compared(rows, knobs, [full_pack(rows)])
-    assert [row.setting for row in table if not row.is_equal and not row.is_model] == []
+    assert [row.setting for row in table if not row.may_be_equal and not row.is_model] == []
+    assert {row.setting for row in table if row.is_open} == {
+        row.setting for row in rows if row.pack and not row.words and row.profile in ("", "paper")
+    }  # the authors' files are not here, so no hash of them is
     without = {row.setting for row in compared(rows, knobs) if not row.is_equal and not row.is_model}
     assert without == {row.setting for row in rows if row.pack and row.profile in ("", "paper")}
 
@@ -154,7 +157,7 @@ def test_differing_settings_concern_their_own_metrics() -> None:
 @pytest.mark.parametrize(
     ("n", "alone", "ours", "is_equal"),
     [
-        (2, True, "2 of pack own", True),
+        (2, True, "2 of pack own, not verified", True),
         (3, True, "3 of pack own", False),
         (2, False, "2 of pack own, beside the shipped ones", False),
     ],
@@ -163,7 +166,22 @@ def test_content_of_a_pack_is_compared_by_rows(n: int, alone: bool, ours: str, i
     content = {"item": [{}] * n}
     rows = content | {"replaces": [replaces(content) if alone else replaces(content) | {"files": []}]}
     (row, *_) = compared([CONTENT], params("worldwise")(models=["m"]), [OwnPack("own", rows)])
-    assert (row.ours, row.is_equal) == (ours, is_equal)
+    assert (row.ours, row.is_open, row.is_equal) == (ours, is_equal, False)
+
+
+def test_content_is_the_papers_only_by_the_hash_of_the_authors_own() -> None:
+    content = {"item": [{"text": "one"}, {"text": "two"}]}
+    pack = OwnPack("own", content | {"replaces": [replaces(content)]})
+    for known, ours, is_equal in (
+        (content_hash(content["item"]), "2 of pack own", True),
+        ("0123", "2 of pack own, other than the authors'", False),
+    ):
+        row = CONTENT.model_copy(update={"hash": known})
+        (own, *_) = compared([row], params("worldwise")(models=["m"]), [pack])
+        assert (own.ours, own.is_equal, own.is_open) == (ours, is_equal, False)
+    (own, *_) = compared([CONTENT], params("worldwise")(models=["m"]), [pack])
+    assert (own.is_equal, own.is_open) == (False, True)
+    assert [row.setting for row in differing([own], "alignment")] == ["items"]
 
 
 @pytest.mark.parametrize(
@@ -273,17 +291,17 @@ def test_a_pack_that_was_edited_or_typed_in_is_not_the_papers() -> None:
     made = {"item": [{"text": "one"}, {"text": "two"}]}
     edited = {"item": [{"text": "one"}, {"text": "three"}]}
     for rows, stamps, why in (
-        (made, replaces(made), ""),
+        (made, replaces(made), ", not verified"),
         (edited, replaces(made), ", edited"),
         (made, {"files": ["item"]}, ", not made by pack from"),
     ):
         (row, *_) = compared([CONTENT], knobs, [OwnPack("own", {**rows, "replaces": [stamps]})])[:1]
-        assert (row.ours, row.is_equal) == (f"2 of pack own{why}", not why)
+        assert (row.ours, row.is_open) == (f"2 of pack own{why}", why == ", not verified")
     text = Setting(setting="t", section="1", pack="prompts.persona", ours="ours", paper="theirs")
     stamp = {"files": ["item"], "made": {"prompts.persona": content_hash([{"persona": "Be kind."}])}}
     for words, is_equal in (("Be kind.", True), ("Be good.", False)):
         pack = OwnPack("own", {"prompts": [{"persona": words}], "replaces": [stamp]})
-        assert compared([text], knobs, [pack])[0].is_equal is is_equal
+        assert compared([text], knobs, [pack])[0].is_open is is_equal
 
 
 def test_further_content_of_a_pack_and_rubrics_without_a_form_are_listed() -> None:
@@ -296,7 +314,7 @@ def test_further_content_of_a_pack_and_rubrics_without_a_form_are_listed() -> No
         ({"x_rules": "Judge it.", "judge_form": "End with 1 or 0."}, True),
     ):
         table = compared([rubric], knobs, [OwnPack("own", {"prompts": [texts]})])
-        assert (table[0].is_equal, "form" in table[0].ours) == (is_equal, not is_equal)
+        assert (table[0].is_open, "form" in table[0].ours) == (is_equal, not is_equal)
     table = compared([rubric], knobs, [OwnPack("own", {"item": [{}], "prompts": [{"other": "x"}]})])
     assert [(row.ours, row.is_equal) for row in table if row.setting == "further content"] == [
         ("of pack own: item, prompts.other", False)
@@ -340,10 +358,10 @@ def test_words_of_a_rubric_are_read_from_all_its_texts() -> None:
 def test_a_pack_of_part_of_a_benchmark_is_not_the_papers() -> None:
     (row,) = (row for row in settings("cure") if row.pack == "item")
     whole, part = some(row), some(row)[:-1]
-    for rows, why in ((whole, ""), (part, ", only 999 of specnorm")):
+    for rows, why in ((whole, ", not verified"), (part, ", only 999 of specnorm")):
         pack = OwnPack("own", {"item": rows, "replaces": [replaces({"item": rows})]})
         (own, *_) = compared([row], params("cure")(models=["m"]), [pack])
-        assert (own.ours, own.is_equal) == (f"{len(rows)} of pack own{why}", not why)
+        assert (own.ours, own.is_open) == (f"{len(rows)} of pack own{why}", why == ", not verified")
 
 
 DECODERS = {"a decoder's sentence is cut at the blank", "a decoder's later tokens"}

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.rubric import CLOSE, OPEN, Rubric, _escaped, as_data, shorten
+from tasks.judging.quoting import _escaped
+from tasks.judging.rubric import CLOSE, OPEN, Rubric, as_data, shorten
 from tests.judging.attacks import ATTACKS
 
 DATA = re.compile(rf"{OPEN}([^<>\r\n]*){CLOSE}")

@@ -131,7 +131,7 @@ def test_missing_keys_are_unscored_and_extra_ones_ignored(rubric: Rubric) -> Non
         ({"verdict": "Good or Bad"}, "the verdict 'Good or Bad' is not on the menu"),
         ({"verdict": "x" * 99}, f"the verdict '{'x' * 40}' is not on the menu"),
         ({"verdict": "\ud800"}, "the verdict '\\ud800' is not on the menu"),
-        ({"verdict": ["Good"]}, "the verdict of JSON type list is not on the menu"),
+        ({"verdict": ["Good", "Bad"]}, "the verdict of JSON type list is not on the menu"),
         ({"verdict": None}, "the verdict of JSON type NoneType is not on the menu"),
         ({"verdict": 1}, "the verdict of JSON type int is not on the menu"),
         ({"reason": "tasty"}, "the judge gave no verdict under this key"),

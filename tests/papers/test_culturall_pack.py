@@ -123,7 +123,7 @@ def paper(**more: Any) -> CulturallParams:
 def test_profile_paper_has_the_settings_of_the_paper() -> None:
     """2,610 items, as written and in English; gpt-4o judges with 1 or 0, read as text; all items count."""
     table = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]))
-    differ = {row.setting for row in table if not row.is_equal}
+    differ = {row.setting for row in table if not row.may_be_equal}
     assert differ == {
         "what a judge is asked about answers in English",
         "models", "items", "prompt", "reasoning", "web search", "what a judge is asked", "a judge's answer",
@@ -135,7 +135,7 @@ def test_profile_paper_has_the_settings_of_the_paper() -> None:
     made = {"files": ["item"], "made": {"item": content_hash(items)}}
     pack = OwnPack("own", {"prompts": [FIGURES], "item": items, "replaces": [made]})
     with_pack = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]), [pack])
-    assert {row.setting for row in differing(with_pack, "accuracy")} == {
+    assert {row.setting for row in differing(with_pack, "accuracy") if not row.is_open} == {
         "reasoning", "web search", "what a judge is given", "temperature", "tokens of an answer at most",
         "prompt", "what a judge is asked",  # FIGURES are other words
     }  # fmt: skip
@@ -201,11 +201,13 @@ def test_prompts_come_from_the_program_and_count_as_the_papers(tmp_path: Path, n
     assert "Case of a1." in message["content"]
     made = tomllib.loads(pack.files["culturall/replaces.toml"])
     run = OwnPack("own", {"prompts": [texts], "replaces": [made]})
-    table = {row.setting: row.is_equal for row in compared(settings("culturall"), paper(), [run])}
+    table = {row.setting: row.may_be_equal for row in compared(settings("culturall"), paper(), [run])}
     assert table["prompt"]
     assert table["what a judge is asked"]
     edited = OwnPack("own", {"prompts": [texts | {"prompt": "Hello."}], "replaces": [made]})
-    assert not {r.setting: r.is_equal for r in compared(settings("culturall"), paper(), [edited])}["prompt"]
+    assert not {r.setting: r.may_be_equal for r in compared(settings("culturall"), paper(), [edited])}[
+        "prompt"
+    ]
 
 
 def test_program_without_prompts_is_said() -> None:

@@ -23,7 +23,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from tasks.engines import pairs as pairing
 from tasks.engines import prompting
-from tasks.engines.local import context, devices, self_check, tree_attention
+from tasks.engines.local import context, devices, own_text, self_check, tree_attention
 from tasks.engines.local.forest import Trunk, grown
 from tasks.engines.local.pretrained import Pretrained
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
@@ -60,11 +60,16 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """Score as ``ContinuationScorer`` does; NaN for candidates with an unknown token."""
-        scores = super().score_candidates(cloze, candidates, progress)
-        unspelled = self._trie(cloze.tail, prompting.fill(cloze, candidates)).items_with(
-            self.tokenizer.unk_token_id
-        )
+        """Score as ``ContinuationScorer`` does, or along the model's own text; NaN for candidates with an
+        unknown token.
+        """
+        trie = self._trie(cloze.tail, prompting.fill(cloze, candidates))
+        if cloze.is_own:
+            encoded = self._encoded(cloze.before, trie)
+            scores = own_text.score_along(self, encoded, trie, progress)
+        else:
+            scores = super().score_candidates(cloze, candidates, progress)
+        unspelled = trie.items_with(self.tokenizer.unk_token_id)
         scores.logprob[:, unspelled] = scores.probability[:, unspelled] = np.nan
         return scores
 
@@ -72,11 +77,15 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
     ) -> CandidateScores:
         trie = self._trie(tail, continuations)
+        return self.score_trie(self._encoded(prefixes, trie), trie, progress)
+
+    def _encoded(self, prefixes: Sequence[str], trie: TokenTrie) -> list[list[int]]:
+        """Return the tokens of prefixes; raises ``EngineError`` if they or the items do not fit."""
         encoded = [prompting.prefix_tokens(self.tokenizer, p) for p in prefixes]
         self.check_tokens(trie.edge_token, *encoded)
         longest = int(trie.item_lengths.max())
         context.check_lengths(prefixes, [len(ids) + longest - 1 for ids in encoded], self.length)
-        return self.score_trie(encoded, trie, progress)
+        return encoded
 
     def score_trie(
         self, encoded: list[list[int]], trie: TokenTrie, progress: Progress | None = None

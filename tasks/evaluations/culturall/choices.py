@@ -9,6 +9,7 @@ from itertools import pairwise
 import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall.claims import claims
+from tasks.evaluations.culturall.locales import own_and_english
 from tasks.evaluations.culturall.quantities import IS_UNSPACED
 from tasks.evaluations.culturall.texts import is_alike, plain, spaced, takes_back
 from tasks.evaluations.culturall.tokens import bare, fillers
@@ -64,8 +65,11 @@ def _letter_of(
     named = _named(rest, texts, language)
     if first and letters == {_letter(first[1])} and not _is_text_of_another(rest, first[1], texts, language):
         return _letter(first[1])
+    asked = _OPTION.split(question)[0]
     own = " ".join(form for k in letters | set(named) for form in texts.get(k, ()))
-    if len(named) > 1 or takes_back(answer, own, "", language, is_number=False):
+    if len(named) > 1 or takes_back(
+        answer, own, asked, language, is_number=False, has_bounds=any(map(str.isdecimal, own))
+    ):
         return None
     if not letters:
         return named[0] if named else None
@@ -115,7 +119,7 @@ def _named(text: str, texts: Mapping[str, Sequence[str]], language: str) -> list
     given = _telling(text, language)
     if not given:
         return []
-    drop = fillers(language)
+    drop = _dropped(language)
     wanted = [(k, list(map(bare, spaced(form, language)))) for k, forms in texts.items() for form in forms]
     exact = {k for k, words in wanted if [w for w in words if w not in drop] == given}
     if exact:
@@ -127,9 +131,13 @@ def _named(text: str, texts: Mapping[str, Sequence[str]], language: str) -> list
     return sorted(whole or {k for k, words in wanted if _has_all(words, given)})
 
 
+def _dropped(language: str) -> frozenset[str]:
+    return fillers(language) | own_and_english("sequences", language)
+
+
 def _telling(text: str, language: str) -> list[str]:
-    """Return the words of a text that are no fillers."""
-    drop = fillers(language)
+    """Return the words of a text that are no fillers and no words such as "then"."""
+    drop = _dropped(language)
     return [word for word in map(bare, spaced(text, language)) if word not in drop]
 
 
@@ -159,7 +167,9 @@ def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
     n = len(part)
     return n > 0 and any(
         all(
-            one == other or (len(other) > 4 and is_alike(one, other))
+            one == other
+            or (len(other) > 4 and is_alike(one, other))
+            or (IS_UNSPACED.match(other) is not None and one.startswith(other))
             for one, other in zip(words[at : at + n], part, strict=True)
         )
         for at in range(len(words) - n + 1)

@@ -15,7 +15,8 @@ import regex  # type: ignore[import-untyped]
 from tasks.evaluations.culturall import locales
 from tasks.evaluations.culturall.locales import fold
 from tasks.evaluations.culturall.quantities import IS_UNSPACED
-from tasks.evaluations.culturall.tokens import Date, Number, Time, Word, tokens
+from tasks.evaluations.culturall.tokens import tokens
+from tasks.evaluations.culturall.values import Date, Number, Time, Word
 
 _BOLD = regex.compile(r"\*\*(.+?)\*\*|__(.+?)__", regex.DOTALL)
 # The end of a sentence: a mark of scripts with their own, or a point after a word of three letters or a sign.
@@ -23,7 +24,8 @@ _END = regex.compile(
     r"\n+|(?<=[。！？।។])\s*|(?<=[!?؟])\s+(?=\P{Ll})|(?<=\p{L}{3}\.|[)\]»”\"%*]\.)\s+(?=[^\p{Ll}\d\s])|(?<=\d\.)\s+(?=\p{Lu}\p{L}{2})"
 )
 _PARENTHESES = regex.compile(r"\s*[(（\[【].*[)）\]】]\s*[.。।។]?\s*$", regex.DOTALL)
-_DASH = regex.compile(r"\s+[—–-]\s+|\s*(?:——|;|；)\s*")
+_DASH = regex.compile(r"\s+[—–-]\s+|\s*(?:——|;|；)\s*|(?<=\p{L}):\s+")
+_NOTE = regex.compile(r"\s*[(（]([^()（）]*)[)）](?=\s*\w)")
 _EQUALS = regex.compile(r".*(?:=|＝|→|⇒)\s*", regex.DOTALL)
 _OPTION = regex.compile(r"^\W*([A-Da-dАВСавс])\s*[.):、]", regex.MULTILINE)
 _COPULA = (
@@ -73,7 +75,14 @@ def _forms(head: str, language: str) -> Iterator[str]:
 
 
 def _without_note(part: str, language: str) -> str:
-    """Return a statement without the note in parentheses at its end; with it, if it is another value."""
+    """Return a statement without notes in parentheses; with the one at its end, if it is another value, and
+    with those before, if they have a value that the rest does not have.
+    """
+    rest = tokens(_NOTE.sub("", part), language)
+    for inner in list(_NOTE.finditer(part)):
+        values = [t for t in tokens(inner[1], language) if isinstance(t, (Number, Date, Time))]
+        if all(value in rest for value in values):
+            part = part.replace(inner[0], "", 1)
     note = _PARENTHESES.search(part)
     if not note or not part[: note.start()].strip():
         return part

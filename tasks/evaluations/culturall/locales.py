@@ -205,7 +205,7 @@ def periods(language: str) -> Mapping[str, tuple[int, int]]:
     for hours in words()["periods"]:
         first, _, last = hours.partition("-")
         for form in listed("periods", hours, language):
-            found.setdefault(form, (int(first), int(last)))
+            found[form] = int(first), int(last)
     return {form: hours for form, hours in found.items() if form}
 
 

@@ -11,28 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from itertools import takewhile
-from math import isclose
-from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall import locales
+from tasks.evaluations.culturall.asked import AND, SIGN, WITHOUT_SPACES, Asked, alternatives
 from tasks.evaluations.culturall.claims import claims
 from tasks.evaluations.culturall.locales import fold
 from tasks.evaluations.culturall.quantities import IS_UNSPACED, spans
 from tasks.evaluations.culturall.texts import (
     as_written,
     is_alike,
-    is_covered,
     plain,
-    share_a_stem,
     spaced,
     takes_back,
 )
-from tasks.evaluations.culturall.tokens import (
+from tasks.evaluations.culturall.tokens import bare, clock_time, fillers, numeric_date, tokens, words_of
+from tasks.evaluations.culturall.values import (
     Date,
     Number,
     Time,
@@ -40,12 +37,10 @@ from tasks.evaluations.culturall.tokens import (
     Unit,
     Weekday,
     Word,
-    bare,
-    clock_time,
-    fillers,
-    numeric_date,
-    tokens,
-    words_of,
+    agreed,
+    are_equal,
+    currency_after_number,
+    in_base_units,
 )
 
 __all__ = ["is_match", "plain"]
@@ -56,27 +51,16 @@ _ENDING = regex.compile(
     r"[аеёиоуыэюяьйіaeiou]{0,2}(?:й|м|х|в|ў|ми|го|му|m|h|g|v|ma|mi|ga|mu|og|om|em|ima|ama)?[уюиіeiu]?"
 )
 _SUFFIX = regex.compile(
-    r"(?:[ғгқк][ае]|[дт][аеы]н?|[дт]і|н[аеыі]н?|[нд][ыі]ң|[тд][ыі]ң|[мбп]ен|с?[ыі]н?|[ыі]?м)?"
+    r"(?:[ғгқк][ае]|[дт][аеы]н?|[дт]і|н[аеыі]н?|[нд][ыі]ң|[тд][ыі]ң|[мбп]ен|с?[ыі]н?|[ыі]?м|с?[ыі]н[дт][ае]н?)?"
 )
-_DEGREE = frozenset({"angle-degree"})
 _OF_DATES = frozenset({"duration-day", "duration-month", "duration-year"})
-_SCALES = frozenset({"temperature-celsius", "temperature-fahrenheit"})
-_BASE = {
-    "length-millimeter": (0.001, "length-meter"),
-    "length-centimeter": (0.01, "length-meter"),
-    "length-kilometer": (1000.0, "length-meter"),
-    "mass-milligram": (0.001, "mass-gram"),
-    "mass-kilogram": (1000.0, "mass-gram"),
-    "mass-tonne": (1e6, "mass-gram"),
-    "volume-milliliter": (0.001, "volume-liter"),
-    "duration-hour": (60.0, "duration-minute"),
-    "duration-week": (7.0, "duration-day"),
+_VERB = {
+    "ja": regex.compile(
+        r"(?:を|が|と|に|で|は|だけ|まで|までに)+[\p{Hiragana}\p{Han}]{1,12}[るたすだいうくつむ]"
+    ),
+    "ko": regex.compile(r"(?:이|가|을|를|으로|로|에|만|까지|라고|이라고)+\s?[\p{Hangul} ]{1,12}[다요]"),
 }
-"""Unit -> its size in the unit that its kind is compared in."""
-_WITHOUT_SPACES = frozenset({"ja", "km", "ko", "zh"})
-_AND = regex.compile(r"[和与與及跟や、，,]|と(?!し)|와|과|및|그리고|하고|និង|ឬ|或|か$")
-_HOW_MANY = regex.compile(r"(?:몇|何|几|幾|多少|ប៉ុន្មាន|\d)\s*")
-_SIGN = regex.compile(r"[\p{S}%#&]")
+"""A particle and a verb, which a denial has taken back before."""
 _INFLECTED = frozenset({"be", "kk", "ru", "sr"})
 
 
@@ -100,19 +84,13 @@ def is_match(
         spoken: the language of denials and corrections beside English; "": ``language``.
     """
     region = region or locales.likely_region(language)
-    item = _Accepted(tuple(accepted), language, question, region, scenario)
+    item = _Accepted(tuple(accepted), language, question, region, scenario, bool(spoken))
     return any(item.takes(claim) or item.takes_parts(claim) for claim in claims(answer, spoken or language))
 
 
 @dataclass(frozen=True)
-class _Accepted:
+class _Accepted(Asked):
     """The answers that an item accepts, with the question and place by which they are read."""
-
-    texts: tuple[str, ...]
-    language: str
-    question: str
-    region: str
-    scenario: str = ""
 
     def takes(self, answer: str) -> bool:
         """Return whether an answer equals one of the texts."""
@@ -120,32 +98,14 @@ class _Accepted:
 
     def takes_parts(self, answer: str) -> bool:
         """Return whether an answer says the same more than once, as "2 (two)" does."""
-        parts = [part for part in _IN_PARTS.split(answer) if part.strip(" .,;:")]
+        parts = [part for part in _IN_PARTS.split(answer) if part.strip(" .,;:。！!।")]
+        parts = [part for part in parts if words_of(fold(part), self.language) or tokens(part, self.language)]
+        parts = [part for n, part in enumerate(parts) if not n or not self._is_filler(part)]
         return (
             len(parts) > 1
             and self.takes(parts[0])
             and all(self.takes(part) or self._is_known_weekday(part) for part in parts[1:])
         )
-
-    @cached_property
-    def read(self) -> list[tuple[Token, ...]]:
-        """Return the tokens of each accepted text."""
-        return [tokens(text, self.language, self.region, is_gold=True) for text in self.texts]
-
-    @cached_property
-    def question_tokens(self) -> tuple[Token, ...]:
-        """Return the tokens of the question."""
-        return tokens(self.question, self.language, self.region)
-
-    @cached_property
-    def question_words(self) -> tuple[str, ...]:
-        """Return the words of the question."""
-        return tuple(words_of(fold(self.question, self.language), self.language))
-
-    @cached_property
-    def years(self) -> frozenset[int]:
-        """Return the years of the accepted dates; empty if none states one."""
-        return frozenset(t.year for read in self.read for t in read if isinstance(t, Date) and t.year)
 
     @cached_property
     def needs_year(self) -> bool:
@@ -161,17 +121,7 @@ class _Accepted:
     @cached_property
     def minutes(self) -> frozenset[int]:
         """Return the times of day that the accepted times agree on."""
-        return _agreed(t.minutes for read in self.read for t in read if isinstance(t, Time))
-
-    @cached_property
-    def days(self) -> frozenset[tuple[int, int]]:
-        """Return the days that the accepted dates agree on."""
-        return _agreed(t.days for read in self.read for t in read if isinstance(t, Date))
-
-    @cached_property
-    def units(self) -> frozenset[str]:
-        """Return all units of the accepted texts."""
-        return frozenset[str]().union(*(t.names for read in self.read for t in read if isinstance(t, Unit)))
+        return agreed(t.minutes for read in self.read for t in read if isinstance(t, Time))
 
     def _is_same(self, answer: str, gold: str) -> bool:
         """Return whether answer and accepted text are the same."""
@@ -180,7 +130,9 @@ class _Accepted:
         wanted = tokens(gold, self.language, self.region, is_gold=True)
         given = tokens(answer, self.language, self.region)
         is_number = any(isinstance(token, Number) for token in wanted)
-        if takes_back(answer, gold, self.question if is_number else "", self.language, is_number):
+        is_value = is_number or any(isinstance(token, (Date, Time)) for token in wanted)
+        stated = " ".join((gold, *self.texts)) if is_value else gold
+        if takes_back(answer, stated, self.question, self.language, is_number):
             return False
         if not is_number and all(isinstance(token, Word) for token in wanted):
             return self._is_same_text(answer, gold) or self._is_stated_together(answer, gold, wanted)
@@ -192,18 +144,18 @@ class _Accepted:
             given = (time,) if time else given
         return self._is_stated_together(answer, gold, wanted) or any(
             self._is_same_content(one, other) or self._is_stated(one, other)
-            for one, other in ((given, wanted), (_in_base_units(given), _in_base_units(wanted)))
+            for one, other in ((given, wanted), (in_base_units(given), in_base_units(wanted)))
         )
 
     def _is_same_content(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
         """Return whether an answer has the wanted tokens in their order, lacks only what the question states,
         and adds only what is known.
         """
-        left = _currency_after_number(given)
+        left = currency_after_number(given)
         missing: list[Token] = []
         at = 0
         further: list[Token] = []
-        for want in _currency_after_number(wanted):
+        for want in currency_after_number(wanted):
             place = next((n for n in range(at, len(left)) if self._equals(left[n], want)), None)
             if place is None:
                 missing.append(want)
@@ -216,27 +168,39 @@ class _Accepted:
         has_words = any(isinstance(token, (Unit, Word)) for token in left)
         if missing and (has_words or not all(map(self._is_in_question, missing))):
             return False
-        return all(self._is_known(token, wanted) for token in further)
+        words = [
+            token.text for token in further if isinstance(token, Word) and not self._is_known(token, wanted)
+        ]
+        others = [token for token in further if not isinstance(token, Word)]
+        return self._are_known(words) and all(self._is_known(token, wanted) for token in others)
 
     def _is_stated(self, given: Sequence[Token], wanted: Sequence[Token]) -> bool:
-        """Return whether a sentence has one number, date or time, the wanted one. Words before it may stand
-        in the scenario, words after it in the question: "She is 49 years old" says 49, "49 eggs" does not.
+        """Return whether a sentence has one number, date or time, the wanted one, beside those of the
+        question. Words before it are free, unless they change it; words after it stand in the question: "She
+        is 49 years old" says 49, "49 eggs" does not.
         """
-        values = [n for n, token in enumerate(given) if isinstance(token, (Number, Date, Time))]
         wanted_values = [token for token in wanted if isinstance(token, (Number, Date, Time))]
-        if len(values) != 1 or len(wanted_values) != 1:
+        if len(wanted_values) != 1:
+            return False
+        values = [n for n, token in enumerate(given) if isinstance(token, (Number, Date, Time))]
+        values = [n for n in values if given[n] not in self.question_tokens or given[n] == wanted_values[0]]
+        if len(values) != 1:
             return False
         at = values[0]
         needed = [token.text for token in wanted if isinstance(token, Word)]
+
+        def is_needed(word: str, one: str) -> bool:
+            return is_alike(word, one) or (IS_UNSPACED.match(one) is not None and word.startswith(one))
+
         before = [token.text for token in given[:at] if isinstance(token, Word)]
         after = [token.text for token in given[at:] if isinstance(token, Word)]
-        if not all(any(is_alike(word, one) for one in (*before, *after)) for word in needed):
+        if not all(any(is_needed(one, word) for one in (*before, *after)) for word in needed):
             return False
         before, after = (
-            [one for one in words if not any(is_alike(word, one) for word in needed)]
+            [one for one in words if not any(is_needed(one, word) for word in needed)]
             for words in (before, after)
         )
-        if {*before, *after} & _alternatives(self.language) or not self._equals(given[at], wanted_values[0]):
+        if {*before, *after} & alternatives(self.language) or not self._equals(given[at], wanted_values[0]):
             return False
         own = [token for token in wanted if isinstance(token, Unit)]
         spoken = _OF_DATES if isinstance(wanted_values[0], Date) else frozenset[str]()
@@ -250,15 +214,28 @@ class _Accepted:
             is_unit
             and (bool(units) or all(map(self._is_in_question, own)))
             and all(map(self._is_right_weekday, days))
-            and self._are_known(before, self.scenario, least=1)
+            and self._are_known(
+                before,
+                self.scenario,
+                least=1,
+                spare=1 if self.is_foreign else len(before),
+                least_told=2 if self.is_foreign else 0,
+            )
             and self._are_known(after)
         )
+
+    def _is_followed(self, after: str) -> bool:
+        """Return whether the text after a value, in a script without spaces, claims nothing more: it is
+        known, or a particle and a verb, which stands last in Japanese and Korean.
+        """
+        verb = _VERB.get(self.language)
+        return self._is_framed("", after) or bool(verb and verb.fullmatch(after.strip(" .。")))
 
     def _is_stated_together(self, answer: str, gold: str, wanted: Sequence[Token]) -> bool:
         """Return whether a sentence in a script without spaces has the one number and unit, or the words,
         among words of question and scenario.
         """
-        if self.language not in _WITHOUT_SPACES or any(isinstance(t, (Date, Time)) for t in wanted):
+        if self.language not in WITHOUT_SPACES or any(isinstance(t, (Date, Time)) for t in wanted):
             return False
         said = fold(answer, self.language)
         numbers = [token for token in wanted if isinstance(token, Number)]
@@ -269,7 +246,7 @@ class _Accepted:
         if len(found_numbers) != 1 or len(numbers) != 1:
             return False
         (span,), counter = found_numbers, "".join(t.text for t in wanted if isinstance(t, Word))
-        if not any(_are_equal(a, b) for a in span.values for b in numbers[0].values):
+        if not any(are_equal(a, b) for a in span.values for b in numbers[0].values):
             return False
         before, after = said[: span.start], said[span.end :].lstrip()
         if not after.startswith(counter):
@@ -280,28 +257,18 @@ class _Accepted:
         unit = max((form for form in forms if after.startswith(form)), key=len, default="")
         if unit and not any(self._is_same_unit(forms[unit], one.names) for one in own):
             return False
-        return (bool(unit) or all(map(self._is_in_question, own))) and self._is_framed(
-            before, after[len(unit) :]
+        is_apart = not AND.search(before.rstrip()[-2:]) and not SIGN.search(before)
+        is_apart &= not any(form in before for form in locales.own_and_english("changes", self.language))
+        return (
+            (bool(unit) or all(map(self._is_in_question, own)))
+            and is_apart
+            and self._is_followed(after[len(unit) :])
         )
-
-    def _is_framed(self, before: str, after: str) -> bool:
-        """Return whether the text around an answer, in a script without spaces, is of known pieces: words
-        that claim nothing, and Chinese characters, or runs of two others, of the question. Before the answer
-        they may also be of the scenario.
-        """
-        if _AND.search(before.rstrip()[-2:]) or _AND.match(after.lstrip()) or _SIGN.search(before + after):
-            return False
-        known = fillers(self.language) | locales.own_and_english("frames", self.language)
-        asked, told = (fold(text, self.language) for text in (self.question, self.scenario))
-        return is_covered(before, known, f"{asked} {told}") and is_covered(after, known, asked)
-
-    def _is_frame(self, token: Token) -> bool:
-        return isinstance(token, Word) and token.text in locales.own_and_english("frames", self.language)
 
     def _equals(self, given: Token, wanted: Token) -> bool:
         match given, wanted:
             case Number(), Number():
-                return any(_are_equal(a, b) for a in given.values for b in wanted.values)
+                return any(are_equal(a, b) for a in given.values for b in wanted.values)
             case Unit(), Unit():
                 return self._is_same_unit(given.names, wanted.names)
             case Date(), Date():
@@ -313,67 +280,6 @@ class _Accepted:
             case Word(), Word():
                 return given == wanted or is_alike(given.text, wanted.text)
         return given == wanted
-
-    def _is_same_unit(self, given: frozenset[str], wanted: frozenset[str]) -> bool:
-        """Return whether two units are the same. An open currency is the region's, or else the US dollar;
-        open degrees are of the scale that the question or another accepted text names.
-        """
-        if wanted == _DEGREE:
-            asked = frozenset[str]().union(*(t.names for t in self.question_tokens if isinstance(t, Unit)))
-            wanted = wanted | (given & (asked | self.units) & _SCALES)
-        local = wanted & locales.currencies_of(self.region)
-        default = frozenset({"USD"}) & wanted
-        return bool(given & (local or default or wanted))
-
-    def _is_in_question(self, token: Token) -> bool:
-        """Return whether the question has a unit or word."""
-        if isinstance(token, Unit):
-            units = [t for t in self.question_tokens if isinstance(t, Unit) and t.names & token.names]
-            return bool(units) and (self.language not in _WITHOUT_SPACES or self._asks_for(token.names))
-        if not isinstance(token, Word):
-            return False
-        if IS_UNSPACED.match(token.text):
-            return token.text in fold(self.question, self.language).replace(" ", "")
-        return any(is_alike(token.text, word) for word in self.question_words)
-
-    def _asks_for(self, names: frozenset[str]) -> bool:
-        """Return whether a unit follows a word such as "how many"; else it may be a part of another word."""
-        asked = fold(self.question, self.language)
-        forms = locales.units_and_currencies(self.language)
-        return any(
-            forms.get(asked[found.end() :][:n], frozenset()) & names
-            for found in _HOW_MANY.finditer(asked)
-            for n in range(1, 12)
-        )
-
-    def _is_known(self, token: Token, wanted: Sequence[Token]) -> bool:
-        """Return whether a further token claims nothing new: a word of the question, the region's adjective,
-        or the right day of the week.
-        """
-        if isinstance(token, Weekday):
-            return self._is_right_weekday(token)
-        if isinstance(token, Unit):
-            return not self.units and self._is_in_question(token)
-        if not isinstance(token, Word) or token.text in _alternatives(self.language):
-            return False
-        is_until = token.text in locales.own_and_english("until", self.language)
-        if is_until and any(isinstance(t, (Date, Time, Weekday)) for t in wanted):
-            return True
-        return self._is_in_question(token) or self._is_of_region(token.text)
-
-    def _is_of_region(self, word: str) -> bool:
-        names = locales.region_names(self.region, self.language)
-        return any(len(name) > 3 and word.startswith(name[: max(4, len(name) - 2)]) for name in names)
-
-    def _is_right_weekday(self, token: Weekday) -> bool:
-        """Return whether a day of the week is accepted, or is that of the accepted date."""
-        if any(token in read for read in (*self.read, self.question_tokens)):
-            return True
-        return any(_weekday(year, month, day) == token.day for year in self.years for day, month in self.days)
-
-    def _is_known_weekday(self, part: str) -> bool:
-        read = tokens(part, self.language, self.region)
-        return bool(read) and all(isinstance(t, Weekday) and self._is_right_weekday(t) for t in read)
 
     def _is_same_text(self, answer: str, gold: str) -> bool:
         """Return whether an answer has the words of a gold text without a number, beside words that claim
@@ -396,7 +302,10 @@ class _Accepted:
         n = len(wanted)
         for at in range(len(given) - n + 1):
             if all(map(self._is_same_word, given[at : at + n], wanted)):
-                return self._are_known(given[:at], self.scenario) and self._are_known(given[at + n :])
+                last = given[max(at - 1, 0) : at]
+                is_spare = self._are_known(last, self.scenario, least=1)
+                is_led = self._are_known(given[:at], self.scenario, spare=int(is_spare))
+                return is_led and self._are_known(given[at + n :])
         further: list[str] = []
         left = list(wanted)
         for word in given:
@@ -405,31 +314,6 @@ class _Accepted:
             else:
                 further.append(word)
         return not left and self._are_known(further)
-
-    def _are_known(self, words: Iterable[str], context: str = "", least: int = 3) -> bool:
-        """Return whether words claim nothing, or stand in the question or, if they are several, in a further
-        context.
-        """
-        words = list(words)
-        pieces = [piece for word in words for piece in words_of(word, self.language)]
-        digits = {part for word in words for part in regex.findall(r"\d+", word)}
-        if digits - set(regex.findall(r"\d+", fold(self.question, self.language))):
-            return False
-        n_telling = sum(piece not in fillers(self.language) for piece in pieces)
-        if n_telling < least and not IS_UNSPACED.match("".join(pieces)):  # a part of the answer, no sentence
-            context = ""
-        folded = fold(context, self.language)
-        near = (*self.question_words, *(words_of(folded, self.language) if context else ()))
-        together = folded.replace(" ", "")
-        denials = locales.own_and_english("negations", self.language) | _alternatives(self.language)
-        return denials.isdisjoint(pieces) and all(
-            piece in fillers(self.language)
-            or self._is_known(Word(piece), ())
-            or self._is_frame(Word(piece))
-            or any(is_alike(piece, word) or share_a_stem(piece, word) for word in near)
-            or bool(IS_UNSPACED.match(piece) and piece in together)
-            for piece in pieces
-        )
 
     def _is_same_word(self, given: str, wanted: str) -> bool:
         """Return whether two words are the same, or differ in a case ending."""
@@ -440,60 +324,5 @@ class _Accepted:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)))
         one, other = given[shared:], wanted[shared:]
         if self.language == "kk":
-            return not other and _SUFFIX.fullmatch(one) is not None
+            return shared >= 3 and all(_SUFFIX.fullmatch(end) for end in (one, other))
         return shared >= 3 and _ENDING.fullmatch(one) is not None and _ENDING.fullmatch(other) is not None
-
-
-def _currency_after_number(read: Sequence[Token]) -> list[Token]:
-    """Return the tokens with a currency that is written before its number after it, and twice named once."""
-    found: list[Token] = []
-    for token in read:
-        last = found[-1] if found else None
-        if isinstance(last, Unit) and isinstance(token, Unit) and last.names & token.names:
-            found[-1] = Unit(last.names & token.names)
-            continue
-        is_before = found and isinstance(found[-1], Unit) and isinstance(token, Number)
-        if is_before and not (len(found) > 1 and isinstance(found[-2], Number)):
-            found.insert(-1, token)
-        else:
-            found.append(token)
-    return found
-
-
-def _in_base_units(read: Sequence[Token]) -> list[Token]:
-    """Return the tokens with lengths, weights, volumes and times in one unit of their kind."""
-    found: list[Token] = []
-    for token in _currency_after_number(read):
-        factor, base = _BASE.get(min(token.names), (1.0, "")) if isinstance(token, Unit) else (1.0, "")
-        last = found[-1] if found else None
-        if base and isinstance(last, Number):
-            found[-1:] = [Number(frozenset(value * factor for value in last.values)), Unit(frozenset({base}))]
-        else:
-            found.append(token)
-    return found
-
-
-def _agreed(sets: Iterable[frozenset[Any]]) -> frozenset[Any]:
-    """Return what sets have in common, without those that have nothing in common with the ones before."""
-    common: frozenset[Any] = frozenset()
-    for one in sets:
-        common = (common & one or common) if common else one
-    return common
-
-
-def _weekday(year: int, month: int, day: int) -> int | None:
-    try:
-        return date(year, month, day).weekday()
-    except ValueError:
-        return None
-
-
-def _alternatives(language: str) -> frozenset[str]:
-    return locales.own_and_english("alternatives", language)
-
-
-def _are_equal(one: float, other: float) -> bool:
-    """Return whether two numbers are equal, up to rounding; whole numbers, such as long codes, exactly."""
-    if float(one).is_integer() and float(other).is_integer():
-        return one == other
-    return isclose(one, other, rel_tol=1e-12)

@@ -14,6 +14,10 @@ from tasks.evaluations.culturall.quantities import IS_UNSPACED, UNSPACED, with_d
 
 _HAN = regex.compile(r"\p{Han}")
 _MINUS = regex.compile(r"(?<!\w)[-−](?=\d)")
+_JAMO = regex.compile(r"[\u1100-\u11ff]")
+_AFFIXES = regex.compile(
+    r"^(?:me(?:ng?|m|ny)?|di|be[rl]|ter|pe(?:ng?|m|ny|r)?)(?=\w{4})|(?:kan|nya|lah|kah|an)$"
+)
 _ARTICLES = regex.compile(r"\b(?:a|an|the)\b")
 _PLAIN_WORD = regex.compile(
     rf"[{UNSPACED}\p{{M}}]+|\d+(?:[.,:]\d+)*|(?:(?![{UNSPACED}])[\p{{L}}\p{{M}}])+\.?|[\p{{S}}%°#]"
@@ -45,17 +49,39 @@ def plain(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", "".join(characters)).split())
 
 
-def takes_back(answer: str, gold: str, question: str, language: str, is_number: bool = True) -> bool:
-    """Return whether an answer denies its value, or makes it a bound that is in neither gold nor question. A
-    denial in the question does not excuse a denial in the answer. is_number: a last day is no bound.
+def takes_back(
+    answer: str, gold: str, question: str, language: str, is_number: bool = True, has_bounds: bool = True
+) -> bool:
+    """Return whether an answer denies its value, or makes it a bound that is in neither gold nor question.
+
+    A denial is the question's own if the same word follows it there: "he cannot make" where that is asked.
+
+    Args:
+        is_number: a last day is no bound, unless the question is about a first one.
+        has_bounds: whether the value can have bounds, as a number has.
     """
     said, right, asked = (_flat(text, language) for text in (answer, gold, question))
-    kinds = ("bounds", "until") if is_number else ("bounds",)
+    is_since = any(_has(asked, form) for form in own_and_english("since", language))
+    kinds = ("bounds", "until")[: 1 + (is_number or is_since)] if has_bounds else ()
     denials = (form for form in own_and_english("negations", language) if _has(said, form))
     bounds = (form for kind in kinds for form in own_and_english(kind, language) if _has(said, form))
-    return any(not _has(right, form) for form in denials) or any(
+    return any(not _has(right, form) and not _is_asked(said, asked, form) for form in denials) or any(
         not _has(right, form) and not _has(asked, form) for form in bounds
     )
+
+
+def _is_asked(said: str, asked: str, denial: str) -> bool:
+    """Return whether a question has the only denial of an answer with the same word after it, or, in scripts
+    without spaces, with the same two characters before or after it.
+    """
+    if IS_UNSPACED.match(denial):
+        said, asked = said.replace(" ", ""), asked.replace(" ", "")
+        at, end = said.index(denial), said.index(denial) + len(denial)
+        beside = (said[max(at - 2, 0) : end], said[at : end + 2])
+        return said.count(denial) == 1 and any(len(c) > end - at + 1 and c in asked for c in beside)
+    places = [text.partition(f" {denial} ")[2].split() for text in (said, asked)]
+    is_once = said.count(f" {denial} ") == 1
+    return is_once and all(places) and is_alike(places[0][0], places[1][0])
 
 
 def as_written(text: str, language: str) -> str:
@@ -86,17 +112,33 @@ def is_alike(one: str, other: str) -> bool:
 
 def is_covered(text: str, known: frozenset[str], context: str) -> bool:
     """Return whether a text consists of known words and of a context's Chinese characters and runs of two
-    or more others."""
-    run = "".join(c for c in fold(text) if unicodedata.category(c)[0] in "LMN")
-    near = "".join(c for c in context if unicodedata.category(c)[0] in "LMN")
-    reached = {0}
+    or more others. Hangul is read by its letters, since endings change the last syllable of a stem.
+    """
+    run, near = (
+        unicodedata.normalize("NFD", "".join(c for c in part if unicodedata.category(c)[0] in "LMN"))
+        for part in (fold(text), context)
+    )
+    words, reached = _by_letters(known), {0}
     for start in range(len(run)):
         if start in reached:
-            for end in range(start + 1, min(start + 24, len(run)) + 1):
+            least = 4 if _JAMO.match(run[start]) else 2
+            for end in range(start + 1, min(start + 48, len(run)) + 1):
                 piece = run[start:end]
-                if piece in known or (piece in near and (len(piece) > 1 or _HAN.match(piece))):
+                if piece in words or (piece in near and (len(piece) >= least or _HAN.match(piece))):
                     reached.add(end)
     return len(run) in reached
+
+
+@lru_cache(maxsize=64)
+def _by_letters(known: frozenset[str]) -> frozenset[str]:
+    return frozenset(unicodedata.normalize("NFD", word.replace(" ", "")) for word in known)
+
+
+def have_one_root(one: str, other: str) -> bool:
+    """Return whether two Malay words differ in affixes, some of which change the root's first letter."""
+    one, other = (_AFFIXES.sub("", word) for word in (one, other))
+    is_end = one.endswith(other[1:]) or other.endswith(one[1:])
+    return min(len(one), len(other)) > 3 and abs(len(one) - len(other)) < 2 and is_end
 
 
 def share_a_stem(one: str, other: str) -> bool:

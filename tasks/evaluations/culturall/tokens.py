@@ -7,57 +7,14 @@ and punctuation give none. Every other sign gives a word, so that "4:3" is not 4
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import regex  # type: ignore[import-untyped]
 
 from tasks.evaluations.culturall import locales
 from tasks.evaluations.culturall.quantities import IS_UNSPACED, RUN, spans, with_digits
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number by every value that its marks allow."""
-
-    values: frozenset[float]
-    text: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A unit by CLDR's name, or the currencies that a word may mean, by ISO 4217 code."""
-
-    names: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Date:
-    """A day of the year; several where the order of day and month is open. year: None if not stated."""
-
-    days: frozenset[tuple[int, int]]
-    year: int | None
-
-
-@dataclass(frozen=True)
-class Time:
-    """A time of day by the minutes after midnight that it may mean."""
-
-    minutes: frozenset[int]
-
-
-@dataclass(frozen=True)
-class Weekday:
-    """A day of the week, Monday as 0."""
-
-    day: int
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word, or a sign that has a meaning."""
-
-    text: str
+from tasks.evaluations.culturall.values import Date, Number, Time, Token, Unit, Weekday, Word
 
 
 @dataclass(frozen=True)
@@ -81,7 +38,6 @@ class _Clock:
     names: frozenset[str] | None = None
 
 
-Token = Number | Unit | Date | Time | Weekday | Word
 _Raw = Token | _Month | _Period | _Clock
 
 _LONGEST_PHRASE = 4
@@ -167,12 +123,19 @@ def bare(word: str) -> str:
     return _ARTICLE.sub("", word) if len(word) > 4 else word
 
 
-def words_of(folded: str, language: str) -> list[str]:
-    """Return the words and signs of a folded text; a run of a script without spaces is cut at known words."""
+def words_of(folded: str, language: str, is_after_number: bool = False) -> list[str]:
+    """Return the words and signs of a folded text; a run of a script without spaces is cut at known words.
+
+    Args:
+        is_after_number: the text follows a number, so that its first run may begin with any unit.
+    """
     found: list[str] = []
     for match in _WORD.finditer(folded):
         for run in RUN.findall(_WRITTEN.get(match[0], match[0])):
-            found += _cut(run, language) if IS_UNSPACED.match(run) else [bare(run)]
+            if IS_UNSPACED.match(run):
+                found += _cut(run, language, is_after_number and not found)
+            else:
+                found.append(bare(run))
     return found
 
 
@@ -225,14 +188,14 @@ def _loose(folded: str, language: str, region: str, is_gold: bool) -> Iterator[_
     """Return the tokens of a text without numeric dates and times."""
     folded, at = _BETWEEN.sub(lambda m: _SIGNS[m[1]], folded), 0
     for span in spans(folded, language, is_gold):
-        yield from _words(folded[at : span.start], language)
+        yield from _words(folded[at : span.start], language, at > 0)
         yield Number(span.values, folded[span.start : span.end])
         at = span.end
-    yield from _words(folded[at:], language)
+    yield from _words(folded[at:], language, at > 0)
 
 
-def _words(folded: str, language: str) -> Iterator[_Raw]:
-    words, known, at = words_of(folded, language), _lexicon(language), 0
+def _words(folded: str, language: str, is_after_number: bool) -> Iterator[_Raw]:
+    words, known, at = words_of(folded, language, is_after_number), _lexicon(language), 0
     while at < len(words):
         for n in range(_LONGEST_PHRASE, 0, -1):
             phrase = " ".join(words[at : at + n])
@@ -263,8 +226,8 @@ def _lexicon(language: str) -> Mapping[str, _Raw | None]:
     known: dict[str, _Raw | None] = {}
     known |= {form: Weekday(day) for form, day in locales.weekdays(language).items()}
     known |= {form: _Month(number) for form, number in locales.months(language).items()}
-    known |= {form: Unit(codes) for form, codes in locales.currencies(language).items()}
-    known |= {form: Unit(names) for form, names in locales.units(language).items()}
+    known |= {form: Unit(codes, form) for form, codes in locales.currencies(language).items()}
+    known |= {form: Unit(names, form) for form, names in locales.units(language).items()}
     known = {" ".join(map(bare, form.split())): token for form, token in known.items() if form}
 
     def names(form: str) -> frozenset[str] | None:
@@ -279,9 +242,14 @@ def _lexicon(language: str) -> Mapping[str, _Raw | None]:
     return known | spoken | dict.fromkeys(fillers(language))
 
 
-def _cut(run: str, language: str) -> list[str]:
-    """Return a run without spaces, cut at known words, the longest first; text between two cuts is a word."""
+def _cut(run: str, language: str, is_after_number: bool) -> list[str]:
+    """Return a run without spaces, cut at known words, the longest first; text between two cuts is a word.
+    A unit of one Hangul syllable inside a word is a part of it, as "초" is in "초급".
+    """
     known, numerals = _lexicon(language), _numerals(language)
+    is_short = language == "ko" and not is_after_number and not numerals.keys() & set(run) and len(run) > 1
+    if is_short:
+        known = {form: token for form, token in known.items() if len(form) > 1 or not isinstance(token, Unit)}
     parts, unknown, at = [], "", 0
     while at < len(run):
         longest = next(
@@ -318,7 +286,7 @@ def _number_words(raw: Sequence[_Raw], language: str) -> list[_Raw]:
     """
     found: list[_Raw] = []
     for token in raw:
-        value = _numeral(token.text, language) if isinstance(token, Word) else None
+        value = _numeral(token.text, language) if isinstance(token, (Word, Unit)) else None
         last = found[-1] if found else None
         if value is None:
             found.append(token)
@@ -489,6 +457,8 @@ def _settled(raw: Sequence[_Raw]) -> Iterator[Token]:
             continue
         if isinstance(token, _Month):
             yield Word(f"month {token.number}")
+        elif isinstance(token, Unit) and _is_word_alone(token, raw[max(at - 1, 0) : at + 2]):
+            yield Word(token.text)
         elif isinstance(token, (_Period, _Clock)):
             if token.names:
                 yield Unit(token.names)
@@ -496,3 +466,12 @@ def _settled(raw: Sequence[_Raw]) -> Iterator[Token]:
                 yield Word(token.text)
         else:
             yield token
+
+
+def _is_word_alone(unit: Unit, near: Sequence[_Raw]) -> bool:
+    """Return whether a currency's code, or a unit of one or two letters, has no number beside it: the name
+    "Ron", and "с" before a name.
+    """
+    is_code = len(unit.text) == 3 and unit.text.isascii() and unit.text.upper() in unit.names
+    is_short = len(unit.text) in (1, 2) and unit.text.isalpha() and not IS_UNSPACED.match(unit.text)
+    return (is_code or is_short) and len(near) > 1 and not any(isinstance(token, Number) for token in near)

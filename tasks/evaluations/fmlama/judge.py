@@ -22,6 +22,8 @@ from tasks.loop.requests import Engine
 
 MES_RUBRIC = Path(__file__).parent / "rubrics" / "mes.toml"
 SAMPLING = Sampling(temperature=0.0, max_tokens=4096)
+FURTHER_INPUTS = ("matched", "remaining")
+"""Inputs of questions that packs bring: predictions that the reference lists, and the others."""
 Direct = Literal["judged", "given"]
 
 
@@ -165,11 +167,14 @@ def _prompt(rubric: Rubric, dish: JudgedDish, direct: Direct) -> JudgePrompt:
         )
     keys = tuple(shorten(text, rubric.max_chars) for text in dish.predicted[:n])
     asked = tuple(key for key in keys if direct == "judged" or key not in dish.reference)
+    names_rest = "remaining" in rubric.inputs  # then all predictions may be named
     fields = {
         "dish": dish.name,
         "origin": dish.origin,
         "reference": dish.reference,
-        "predicted": asked or keys,
+        "predicted": keys if names_rest else asked or keys,
+        "matched": tuple(key for key in keys if key in dish.reference),
+        "remaining": tuple(key for key in keys if key not in dish.reference),
     }
     inputs = {name: fields[name] for name in rubric.inputs}
     return JudgePrompt(

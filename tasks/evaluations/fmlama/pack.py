@@ -77,7 +77,9 @@ _DISH = {
     "dish": "poutine",
     "origin": "Canada",
     "reference": '["french fries", "gravy"]',
-    "predicted": '["potato"]',
+    "predicted": '["potato", "gravy"]',
+    "matched": '["gravy"]',
+    "remaining": '["potato"]',
 }
 WORDINGS = (
     Wording(
@@ -85,7 +87,13 @@ WORDINGS = (
         "the rules for judging predicted ingredients",
         section="analysis/04-gpt4o-evaluation/prompt/prompt.txt",
     ),
-    Wording("mes_question", "the quoted material that a judge receives", _DISH, ("predicted",), "the same"),
+    Wording(
+        "mes_question",
+        "the quoted material that a judge receives",
+        _DISH,
+        ("predicted",),
+        "analysis/04-gpt4o-evaluation/gpt4o-predict.py",
+    ),
     Wording("judge_form", "the answer format of judges who reason (--judge-style reasoned)"),
 )
 """Texts that a pack may replace."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle
 
-SCORES_VERSION = 5
+SCORES_VERSION = 6
 """Part of config_hash; raise it whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number.
 """
 
@@ -64,6 +64,11 @@ class FmlamaParams(GenerationParams):
         False,
         description="whether decoder-only models score only the candidate, as the paper's program does, "
         "and not the rest of the sentence",
+    )
+    later_tokens: Literal["candidate", "own"] = Field(
+        "candidate",
+        description="candidate: decoder-only models score each token of a candidate after its tokens before "
+        "it; own: after what the model itself writes from the blank on, as the paper's program does",
     )
     word_vectors: str = Field(
         MINILM,

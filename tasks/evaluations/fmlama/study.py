@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import Cloze
-from tasks.evaluations.fmlama.judge import SAMPLING, JudgePrompt, rubric
+from tasks.evaluations.fmlama.judge import FURTHER_INPUTS, SAMPLING, JudgePrompt, rubric
 from tasks.evaluations.fmlama.params import PAPER_GROUPS, SCORES_VERSION, FmlamaParams
 from tasks.identity import UnknownName, digest
 from tasks.judging.rubric import Rubric
@@ -172,6 +172,10 @@ class Template:
         """Return the request of an engine whose decoder stops the sentence at the blank."""
         return replace(self.cloze(prompts), is_cut=True)
 
+    def own_cloze(self, prompts: Sequence[str]) -> Cloze:
+        """Return such a request whose later tokens are scored after the decoder's own text."""
+        return replace(self.cut_cloze(prompts), is_own=True)
+
     @property
     def _before(self) -> str:
         return self.text.split(BLANK)[0].removesuffix(" ")
@@ -295,7 +299,7 @@ class FmlamaStudy:
     def rubric(self) -> Rubric:
         """Return the rubric of MES, in the chosen judge style, with the texts of packs."""
         own = [self.templates.get(name) for name in ("mes_rules", "mes_question", "judge_form")]
-        return rubric().in_style(self.params.judge_style).reworded(*own)
+        return rubric().in_style(self.params.judge_style).reworded(*own, further=FURTHER_INPUTS)
 
     def config_hash(self) -> str:
         """Return the hash of everything that models must share for their numbers to be comparable."""
@@ -303,6 +307,7 @@ class FmlamaStudy:
         if self.vectors:  # a path is no content
             knobs["word_vectors"] = list(self.vectors)
         knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
+        knobs |= {"later_tokens": "own"} if self.params.later_tokens == "own" else {}
         knobs |= {"direct_matches": "given"} if self.judges and self.params.direct_matches == "given" else {}
         hashes = sorted(judge.hash for judge in self.judges.values())
         if len(hashes) == 1:  # keeps the hash of runs from before several judges were possible
@@ -379,16 +384,19 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 
     Other dishes with the same candidates are units of the same request.
     """
-    is_cut = study.params.cut_at_blank
+    is_own = study.params.later_tokens == "own"
+    is_cut = study.params.cut_at_blank or is_own  # the model's own text begins at the blank
+    decoder = template.own_cloze if is_own else template.cut_cloze
     return CandidateRanking(
         topic=probe.condition.slug,
         label=template.template,
         batch=study.params.dishes_per_part,
-        cloze=template.cut_cloze if is_cut else template.cloze,
+        cloze=decoder if is_cut else template.cloze,
         prompts=probe.prompts(template),
         candidates=probe.candidates,
         about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)]
-        + ["cut at the blank"] * is_cut,
+        + ["cut at the blank"] * is_cut
+        + ["after its own text"] * is_own,
     )
 
 

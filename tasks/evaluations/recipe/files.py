@@ -19,6 +19,8 @@ from tasks.data.folders import walk
 from tasks.packs.files import HIDDEN
 from tasks.parsing import parse_json
 
+_PACKED = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+"""Endings of archives and compressed files."""
 _MOST_FOLDERS = 5000
 _ASKED = ("*.parquet", "*.jsonl", "*.json", "*.csv", "*.tsv")
 _FOR_EXAMPLES = ("dev", "validation", "train")
@@ -57,11 +59,13 @@ class Files:
     """The user's file, or the files of the user's folder, those of hidden folders left out.
 
     Attributes:
-        root: the folder, or that of the file. paths: in the order of their names.
+        root: the folder, or that of the file. paths: in the order of their names. packed:
+            archives in the folder, from it; what is in them is not read.
     """
 
     root: Path
     paths: tuple[Path, ...]
+    packed: tuple[str, ...] = ()
 
     @classmethod
     def at(cls, data: str) -> Files:
@@ -70,10 +74,11 @@ class Files:
             raise ValueError("--data: name the file or folder of the benchmark; its items are not shipped")
         root = hub.folder(data) if data.startswith("hf:") else Path(data).expanduser()
         if root.is_file():
-            return cls(root.parent, (root,))
+            return cls(root.parent, (root,), (root.name,) * _is_packed(root.name))
         if not root.is_dir():
             raise ValueError(f"--data {data}: there is no such file or folder: check the path")
-        return cls(root, tuple(sorted(_inside(root))))
+        tables, packed = _inside(root)
+        return cls(root, tuple(sorted(tables)), tuple(sorted(packed)))
 
     def named(self, *patterns: str) -> list[Path]:
         """Return the files whose name matches one of these patterns, in any case and any folder."""
@@ -109,9 +114,12 @@ class Files:
         if paths := self.named(*patterns):
             return paths
         there = ", ".join(sorted({path.name for path in self.paths})[:6]) or "none that can be read"
+        what = "Name the folder of the clone, or the file"
+        if self.packed:
+            names = ", ".join(self.packed[:3]) + (" and others" if len(self.packed) > 3 else "")
+            what = f"Unpack {names} first, beside where it lies, if the data are in it"
         raise ValueError(
-            f"--data {self.root}: there is no file {' or '.join(patterns)}; found: {there}. "
-            "Name the folder of the clone, or the file"
+            f"--data {self.root}: there is no file {' or '.join(patterns)}; found: {there}. {what}"
         )
 
 
@@ -144,8 +152,15 @@ def first_line(error: BaseException) -> str:
     return " ".join(clean(str(error)).split())[:200]
 
 
-def _inside(root: Path) -> Iterator[Path]:
-    """Yield the tables in a folder, but for those in hidden folders. Raises ValueError if it is too large."""
+def _is_packed(name: str) -> bool:
+    return name.lower().endswith(_PACKED)
+
+
+def _inside(root: Path) -> tuple[list[Path], list[str]]:
+    """Return the tables in a folder and its archives, from it, but for those in hidden folders. Raises
+    ValueError if it is too large.
+    """
+    tables, packed = list[Path](), list[str]()
     for number, (folder, folders, names) in enumerate(walk(root)):
         if number >= _MOST_FOLDERS:
             raise ValueError(f"--data {root}: it has over {_MOST_FOLDERS} folders: name the benchmark's own")
@@ -153,8 +168,13 @@ def _inside(root: Path) -> Iterator[Path]:
         for name in names:
             path = folder / name
             is_table = path.suffix.lower() in ENDINGS and name.lower() not in _ABOUT
-            if is_table and not name.startswith((".", "~$")) and path.is_file():
-                yield path
+            if name.startswith((".", "~$")) or not path.is_file():
+                continue
+            if is_table:
+                tables.append(path)
+            elif _is_packed(name):
+                packed.append(path.relative_to(root).as_posix())
+    return tables, packed
 
 
 def whole(value: object) -> int | None:

@@ -31,7 +31,7 @@ from tasks.loop.requests import Engine
 from tasks.loop.rows import Slice, slices
 from tasks.metrics.types import BoolArray
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NULLS_JUDGED = 100

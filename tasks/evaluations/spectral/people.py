@@ -12,12 +12,43 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tasks.evaluations.spectral.read import MIN_COUNTRIES
 from tasks.evaluations.spectral.study import SpectralQuestion
-from tasks.metrics.types import Category, FloatArray
+from tasks.metrics import classification
+from tasks.metrics.intervals import SHARE, half_sample_interval
+from tasks.metrics.types import Category, FloatArray, Interval
 
 DRAWS = 1_000
 UNKNOWN = "nobody knows how much people's ranks vary"
 UNORDERED = "people's categories do not follow their ranks"
+
+
+def interval_with_people(
+    questions: Sequence[SpectralQuestion],
+    predicted: Sequence[Category],
+    values: FloatArray,
+    n_countries: int,
+    seed: int,
+) -> Interval | str:
+    """Return the interval of macro-F1 over countries and over the people whose ranks give the categories, or
+    the reason why there is none. The errors of both are independent. Macro-F1 jumps, so that few half-samples
+    may differ: the interval also has the central 95 % of their values.
+
+    Args:
+        predicted: the model's categories of the questions.
+        values: [1 + r] macro-F1 of the estimate and of the half-samples of countries.
+    """
+    drawn = drawn_categories(questions, seed)
+    if isinstance(drawn, str):
+        return drawn
+    of_draw = {truth: classification.macro_f1(truth, predicted) for truth in set(drawn)}
+    error = float(np.std([of_draw[truth] for truth in drawn]))
+    value, *halves = values.tolist()
+    found = half_sample_interval(value, halves, n_countries, SHARE, MIN_COUNTRIES, other_error=error)
+    if found is None:
+        return None
+    low, high = np.quantile(halves, [0.025, 0.975])
+    return min(found[0], float(low)), max(found[1], float(high))
 
 
 def drawn_categories(questions: Sequence[SpectralQuestion], seed: int) -> list[tuple[Category, ...]] | str:

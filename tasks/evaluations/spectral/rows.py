@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from tasks.evaluations.spectral.panel import Spectra, panel_rows
-from tasks.evaluations.spectral.people import drawn_categories
+from tasks.evaluations.spectral.people import interval_with_people
 from tasks.evaluations.spectral.read import (
     MIN_COUNTRIES,
     ModelScore,
@@ -324,19 +324,11 @@ def _with_people(
     counts: tuple[int, int],
     null: float,
 ) -> Metric:
-    """Return macro-F1 with an interval over countries and over the people whose ranks give the categories.
-
-    values: [1 + r] macro-F1 of the estimate and the half-samples. The errors of both are independent.
-    """
-    drawn = drawn_categories(questions, study.params.seed)
-    if isinstance(drawn, str):
-        return unscored(WITH_PEOPLE, OVERALL, drawn, sum(counts), null)
-    of_draw = {truth: classification.macro_f1(truth, predicted) for truth in set(drawn)}
-    error = float(np.std([of_draw[truth] for truth in drawn]))
-    value, *halves = values.tolist()
-    n = len(study.countries)
-    ci = half_sample_interval(value, halves, n, SHARE, MIN_COUNTRIES, other_error=error)
-    return scored(WITH_PEOPLE, OVERALL, value, counts, ci, null)
+    """Return macro-F1 with an interval over countries and over the people whose ranks give the categories."""
+    found = interval_with_people(questions, predicted, values, len(study.countries), study.params.seed)
+    if isinstance(found, str):
+        return unscored(WITH_PEOPLE, OVERALL, found, sum(counts), null)
+    return scored(WITH_PEOPLE, OVERALL, float(values[0]), counts, found, null)
 
 
 def robustness_rows(

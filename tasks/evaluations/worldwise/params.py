@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 4
+SCORES_VERSION = 5
 """Part of config_hash; raise it whenever the arithmetic of scores changes a number."""
 
 MINILM = "embedded:all-minilm-l6-v2"

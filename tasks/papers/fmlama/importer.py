@@ -15,6 +15,7 @@ from tasks.data.text import text
 from tasks.evaluations.fmlama.pack import PACK, DishRow, DishSetRow, OriginGroupRow, TemplateRow
 from tasks.packs.files import checked_row
 from tasks.packs.published import BenchmarkError, Row
+from tasks.papers.fmlama import message
 from tasks.papers.fmlama.raw import dishes_of_csv, dishes_of_lines, is_filtered
 from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files, SourceFiles, by_name
@@ -39,6 +40,7 @@ SOURCES = by_name(
     SourceFiles("table", ("dishes.csv", "*dishes*.csv"), "CSV: url, origin, name, lang, hasParts"),
     SourceFiles("groups", ("get_map_table.py", "correlation.py", "get_*_results.py"), "Python: country_lang"),
     SourceFiles("mes", ("prompt/prompt.txt",), "text: prompt for GPT-4o about predictions"),
+    SourceFiles("mes_program", ("gpt4o-predict.py",), "Python: message to GPT-4o about a dish"),
     SourceFiles(
         "predictions",
         ("english_human_evaluation.json",),
@@ -62,7 +64,8 @@ def read(files: Files, pack: Pack) -> None:
     groups = _groups(files.get("groups", ()), pack)
     pack.rows(NAME, _FILES[OriginGroupRow], groups, "country_lang")
     if prompt := next((text for path in files.get("mes", ()) if (text := _text(path, pack))), ""):
-        pack.table(NAME, "prompts.toml", {"mes_rules": literal(prompt)}, "prompt.txt")
+        texts = {"mes_rules": literal(prompt)} | _question(files.get("mes_program", ()), pack)
+        pack.table(NAME, "prompts.toml", texts, "prompt.txt, gpt4o-predict.py")
     for path in files.get("predictions", ())[:1]:
         pack.added.append(f"{path.name}: left in place; run it as a model: culturemeter run fmlama -m {path}")
     complete = {
@@ -74,6 +77,20 @@ def read(files: Files, pack: Pack) -> None:
     pack.table(
         NAME, "replaces.toml", {"files": replaced} if replaced else {}, "what replaces shipped content"
     )
+
+
+def _question(paths: Sequence[Path], pack: Pack) -> dict[str, str]:
+    """Return the program's words about a dish."""
+    for path in paths:
+        try:
+            found = message.question(read_source(path).tree)
+        except NotRead as error:
+            pack.left_out.append(str(error))
+            continue
+        if found:
+            return {"mes_question": found}
+        pack.left_out.append(f"{path.name}: its message about a dish is not read; ours is used")
+    return {}
 
 
 def _templates(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:

@@ -434,3 +434,18 @@ def test_data_of_the_hub_are_pinned(clone: Callable[[str], Path], monkeypatch: p
 def test_published_files_are_read(name: str, n: int, left_out: int) -> None:
     made = study(name, REAL / name)
     assert (len(made.items), sum(made.loaded.left_out.values())) == (n, left_out)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "packed"),
+    [("dlama", "data/raw/dlama-v1.tar.gz"), ("blend", "blend.7z"), ("click", "d.tar.xz")],
+)
+def test_packed_data_are_named(tmp_path: Path, benchmark: str, packed: str) -> None:
+    (tmp_path / packed).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / packed).write_bytes(b"x")
+    made = evaluation(benchmark)
+    for data in (tmp_path, tmp_path / packed):
+        with pytest.raises(
+            ValueError, match=f"Unpack {packed if data == tmp_path else Path(packed).name} first"
+        ):
+            made.study(made.params(models=["m"], data=str(data)), {}, {})

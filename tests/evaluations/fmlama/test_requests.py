@@ -193,6 +193,16 @@ def test_sentence_cut_at_the_blank_is_another_request_and_configuration(make_stu
     assert whole.config_hash() != cut.config_hash()
 
 
+def test_scores_along_the_own_text_are_another_request_and_configuration(make_study: MakeStudy) -> None:
+    """The paper's program scores decoders so; its sentence ends at the blank."""
+    plain, own = (make_study(later_tokens=rule) for rule in ("candidate", "own"))
+    requests = [ranking(study, study.probes[0], study.probes[0].templates[0]) for study in (plain, own)]
+    assert [request.cloze(["pizza uses"]).is_own for request in requests] == [False, True]
+    assert requests[1].cloze(["pizza uses"]).is_cut
+    assert len({request.hash(ENGINE) for request in requests}) == 2
+    assert plain.config_hash() != own.config_hash()
+
+
 def test_request_hash_changes_with_condition_engine_rule_and_occasion(make_study: MakeStudy) -> None:
     study = make_study(**BOTH, mention_country="both", code_switching=True)
     other = replace(ENGINE, hash="other")
