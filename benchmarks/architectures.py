@@ -329,6 +329,8 @@ FITTING = [PROMPTS[0], f"{drawn(6, 1)} {drawn(26, 2)}", PROMPTS[2]]
 ITEMS = [f" {text}" for text in (
     "w1", "w1 w2", "w1 w2 w3", "w1 w2 w4 w5 w6", "w7 w8", "w9", "w7 w8 w8 w8", "w3 w1 w2 w3 w4 w5 w6 w7 w8",
 )]  # fmt: skip
+FURTHER = [f" {drawn(4, seed)}" for seed in range(100, 200)]
+"""Items that make a pass wider than every model's context."""
 TOO_LONG = drawn(POSITIONS + 60, 4)
 
 
@@ -374,6 +376,8 @@ def found_of_decoder(engine: PackedTrieScorer) -> dict[str, np.ndarray]:
         for order in (1, -1):
             turned = prompts[::order]
             found[f"{name}, score {size} {order}"] = engine.score(turned, ITEMS[::order])[::order, ::order]
+            wide = engine.score(turned, [*ITEMS[::order], *FURTHER])[:, : len(ITEMS)]
+            found[f"{name}, wide score {size} {order}"] = wide[::order, ::order]
             each = engine.score_each(turned, [ITEMS[::order]] * len(prompts))
             found[f"{name}, score_each {size} {order}"] = np.stack(each)[::order, ::order]
             pairs = [TextPair(prompt, item) for prompt in prompts for item in ITEMS][::order]
