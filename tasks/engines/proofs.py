@@ -1,8 +1,8 @@
 """Records how far engines have proven that their scores equal plain passes, so that one does it once.
 
-A proof (``local.self_check``) holds for texts and passes up to a length. It depends on nothing but what names its record: the model by content and the
-rest of the engine's identity, the code of this room, the libraries, and the processor. With any other of
-these it is made anew. torch is not imported here.
+A proof (``local.self_check``) holds for texts and passes up to a length. It depends on nothing but what names
+its record: the model by content and the rest of the engine's identity, the code of this room, the libraries,
+and the processor. With any other of these it is made anew. torch is not imported here.
 """
 
 from __future__ import annotations

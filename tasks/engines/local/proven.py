@@ -9,6 +9,7 @@ import torch
 
 from tasks.engines.local.pretrained import Pretrained
 from tasks.engines.local.self_check import FIRST, UNLIMITED, Reach
+from tasks.engines.protocols import EngineError
 
 
 class Proven(Pretrained):
@@ -59,9 +60,12 @@ class Proven(Pretrained):
         try:
             with torch.inference_mode(False), torch.no_grad():
                 type(self)._compare(self, goal)
-        except BaseException:
+        except EngineError as error:
+            if not 0 < before.tokens < goal.tokens:
+                raise
+            raise EngineError(f"{error}; shorter ones, of up to {before.tokens}, are scored") from error
+        finally:
             self.proven = before
-            raise
         self.proven = goal
         if self.on_proof:
             self.on_proof(goal)
