@@ -26,8 +26,6 @@ from tasks.engines.specs import EngineSpec
 class MaskedScorer(Proven):
     """An encoder-only transformers model behind the ``CandidateScorer`` protocol."""
 
-    _measure, _compare = self_check.measure_encoder, self_check.compare_encoder
-
     def __init__(self, spec: EngineSpec, folder: str, proven: tuple[int, int] = (0, 0)) -> None:
         """Load the model and check that its scores equal those of plain passes (``self_check``).
 
@@ -50,6 +48,12 @@ class MaskedScorer(Proven):
             )
         self.limit = context.longest_sentence(self.model, self.tokenizer)
         self.prove(self.limit, proven)
+
+    def _measure(self) -> None:
+        self_check.measure_encoder(self)
+
+    def _compare(self, reach: self_check.Reach) -> None:
+        self_check.compare_encoder(self, reach)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None

@@ -40,8 +40,6 @@ STATES = 4096
 class PackedTrieScorer(Proven, ContinuationScorer):
     """A decoder-only transformers model behind the ``Scorer`` protocol."""
 
-    _measure, _compare = self_check.measure_decoder, self_check.compare_decoder
-
     def __init__(self, spec: EngineSpec, folder: str, proven: tuple[int, int] = (0, 0)) -> None:
         """Load the model and check that its scores equal those of plain forward passes (``self_check``).
 
@@ -58,6 +56,12 @@ class PackedTrieScorer(Proven, ContinuationScorer):
         if spec.compile:
             self._compile()
             self_check.compare_whole(self)
+
+    def _measure(self) -> None:
+        self_check.measure_decoder(self)
+
+    def _compare(self, reach: self_check.Reach) -> None:
+        self_check.compare_decoder(self, reach)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None

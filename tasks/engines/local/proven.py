@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -20,11 +20,17 @@ class Proven(Pretrained):
         on_proof: called with it once it grows.
     """
 
-    proven: Reach = UNLIMITED
+    proven: Reach = Reach()
     on_proof: Callable[[Reach], None] | None = None
-    _measure: Callable[[Any], None]
-    _compare: Callable[[Any, Reach], None]
     _most: int
+
+    @abstractmethod
+    def _measure(self) -> None:
+        """Measure what lies after the head."""
+
+    @abstractmethod
+    def _compare(self, reach: Reach) -> None:
+        """Compare scores with plain passes; raises EngineError if they differ."""
 
     def prove(self, most: int, proven: tuple[int, int], width: int = 0) -> None:
         """Measure the head, and compare scores of the first length unless that was done before.
@@ -38,7 +44,7 @@ class Proven(Pretrained):
             EngineError: scores differ from plain passes, or cannot be read; says what to do.
         """
         self._most = most
-        type(self)._measure(self)
+        self._measure()
         self.proven = Reach(*proven)
         self.reach(min(FIRST, most), width)
 
@@ -59,7 +65,7 @@ class Proven(Pretrained):
         self.proven = UNLIMITED
         try:
             with torch.inference_mode(False), torch.no_grad():
-                type(self)._compare(self, goal)
+                self._compare(goal)
         except EngineError as error:
             if not 0 < before.tokens < goal.tokens:
                 raise

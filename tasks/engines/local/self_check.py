@@ -83,7 +83,7 @@ class Reach(NamedTuple):
 
 def _rounded(n: int) -> int:
     """Return the least number from n on among quarters between powers of two: 512, 640, 768, 896, 1024."""
-    step = max(2 ** n.bit_length() // 8, 1)
+    step = max((1 << n.bit_length()) // 8, 1)
     return -(-n // step) * step
 
 

@@ -55,8 +55,6 @@ class Paths:
 class Seq2SeqScorer(Proven):
     """An encoder-decoder transformers model with sentinels behind the ``CandidateScorer`` protocol."""
 
-    _measure, _compare = self_check.measure_seq2seq, self_check.compare_seq2seq
-
     def __init__(self, spec: EngineSpec, folder: str, proven: tuple[int, int] = (0, 0)) -> None:
         """Load the model and check that its scores equal those of plain passes (``self_check``).
 
@@ -75,6 +73,12 @@ class Seq2SeqScorer(Proven):
         self.opening = torch.tensor([[start, self.sentinel]], device=self.device)
         self.limit = context.longest_sentence(self.model, self.tokenizer)
         self.prove(self.limit, proven)
+
+    def _measure(self) -> None:
+        self_check.measure_seq2seq(self)
+
+    def _compare(self, reach: self_check.Reach) -> None:
+        self_check.compare_seq2seq(self, reach)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None

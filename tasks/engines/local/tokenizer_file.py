@@ -68,7 +68,7 @@ def _without_dropout(name: str, tokenizer: Any, replaces: bool) -> None:
     Raises:
         EngineError: another program reads the tokenizer.
     """
-    model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    model: Any = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     if getattr(model, "dropout", None):
         if not replaces:
             raise EngineError(
