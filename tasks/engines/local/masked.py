@@ -52,7 +52,7 @@ class MaskedScorer(Proven):
     def _measure(self) -> None:
         self_check.measure_encoder(self)
 
-    def _compare(self, reach: self_check.Reach) -> None:
+    def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
         self_check.compare_encoder(self, reach)
 
     def score_candidates(

@@ -60,8 +60,8 @@ class PackedTrieScorer(Proven, ContinuationScorer):
     def _measure(self) -> None:
         self_check.measure_decoder(self)
 
-    def _compare(self, reach: self_check.Reach) -> None:
-        self_check.compare_decoder(self, reach)
+    def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
+        self_check.compare_decoder(self, reach, is_longer)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None

@@ -29,8 +29,12 @@ class Proven(Pretrained):
         """Measure what lies after the head."""
 
     @abstractmethod
-    def _compare(self, reach: Reach) -> None:
-        """Compare scores with plain passes; raises EngineError if they differ."""
+    def _compare(self, reach: Reach, is_longer: bool) -> None:
+        """Compare scores with plain passes; raises EngineError if they differ.
+
+        Args:
+            is_longer: whether texts are; otherwise only passes are wider than those compared before.
+        """
 
     def prove(self, most: int, proven: tuple[int, int], width: int = 0) -> None:
         """Measure the head, and compare scores of the first length unless that was done before.
@@ -65,7 +69,7 @@ class Proven(Pretrained):
         self.proven = UNLIMITED
         try:
             with torch.inference_mode(False), torch.no_grad():
-                self._compare(goal)
+                self._compare(goal, goal.tokens > before.tokens)
         except EngineError as error:
             if not 0 < before.tokens < goal.tokens:
                 raise

@@ -112,8 +112,11 @@ def measure_seq2seq(scorer: Scorer) -> None:
         _measure(scorer, input_ids=sentence, decoder_input_ids=scorer.opening.cpu().numpy())
 
 
-def compare_decoder(scorer: Scorer, reach: Reach) -> None:
+def compare_decoder(scorer: Scorer, reach: Reach, is_longer: bool = True) -> None:
     """Compare packed scores with plain passes, in float32 and in the model's own precision.
+
+    Args:
+        is_longer: whether texts are; otherwise only passes are wider than before.
 
     Raises:
         EngineError: they differ, or the architecture cannot run packed; says which kind serves it.
@@ -121,24 +124,22 @@ def compare_decoder(scorer: Scorer, reach: Reach) -> None:
     """
     n = max(reach.tokens, N_SHARED + 1 + FEW)
     tokens = _drawn(scorer, n + 1 + LAST)
-    drawn = tokens[-LAST:].tolist()
-    items = [[drawn[place] for place in item] for item in ITEMS]
-    filler = _filler(tokens, reach.width - n)
     prompts = _prompts(tokens, n + 1 - FEW)
+    items = _items(tokens)
     with exact(scorer.model):
-        _compare(scorer, prompts, items, CHECKED, filler)
-        if n >= 2 * LAST:
-            middle = n // 2
-            _compare(scorer, [tokens[:middle]], [tokens[middle : n + 1].tolist(), items[0]], [(0, 0)])
+        _compare_wide(scorer, prompts[0], items, _filler(tokens, reach.width - len(prompts[0])))
+        if not is_longer:
+            return
+        _compare(scorer, prompts, items, CHECKED)
+        _compare_wide(scorer, tokens[: n // 2], [tokens[n // 2 : n + 1].tolist()], [])
     compare_whole(scorer)
-    _compare(scorer, prompts[1:], items[-1:], [(0, 0)])
+    _compare(scorer, prompts[1:], items[-1:], [(0, 0)], by_sequence=False)
 
 
 def compare_whole(scorer: Scorer) -> None:
     """Compare a short list after one prompt with a plain pass through the whole model."""
     tokens = _drawn(scorer, SHORT_PROMPT + LAST)
-    items = [[int(tokens[-LAST:][place]) for place in item] for item in ITEMS]
-    _compare(scorer, [tokens[:SHORT_PROMPT]], items, CHECKED[:1])
+    _compare(scorer, [tokens[:SHORT_PROMPT]], _items(tokens), CHECKED[:1])
 
 
 def compare_encoder(scorer: Scorer, reach: Reach) -> None:
@@ -179,8 +180,7 @@ def compare_seq2seq(scorer: Scorer, reach: Reach) -> None:
     tokens, opening = _drawn(scorer, reach.tokens + LAST).tolist(), scorer.opening
     long = tokens[2 : 2 + max(reach.tokens - 1, 3)]
     sentences = [[*tokens[:2], scorer.sentinel], [*long, scorer.sentinel]]
-    items = [[tokens[-LAST:][place] for place in item] for item in ITEMS]
-    items.append(long[: reach.tokens // 2])
+    items = [*_items(np.array(tokens)), long[: reach.tokens // 2]]
     trie = build_trie(items)
 
     def plain(sentence: list[int], item: list[int]) -> float:
@@ -260,9 +260,14 @@ def _prompts(tokens: NDArray[np.int64], n: int) -> list[NDArray[np.int64]]:
     return [short, tokens[:n]]
 
 
+def _items(tokens: NDArray[np.int64]) -> list[list[int]]:
+    drawn = tokens[-LAST:].tolist()
+    return [[drawn[place] for place in item] for item in ITEMS]
+
+
 def _filler(tokens: NDArray[np.int64], n: int) -> list[list[int]]:
-    """Return items whose trie has about n nodes, or none."""
-    drawn = np.random.default_rng(1).choice(tokens, (max(n, 0) // (FEW - 1) + (n > 0), FEW))
+    """Return items whose trie has about n nodes."""
+    drawn = np.random.default_rng(1).choice(tokens, (max(n, 0) // (FEW - 1) + 1, FEW))
     items: list[list[int]] = drawn.tolist()
     return items
 
@@ -272,24 +277,24 @@ def _compare(
     prompts: list[NDArray[np.int64]],
     items: list[list[int]],
     checked: Sequence[tuple[int, int]],
-    filler: Sequence[list[int]] = (),
+    by_sequence: bool = True,
 ) -> None:
     """Compare scores of items after prompts with plain passes.
 
     Args:
         checked: prompt and item of each plain pass.
-        filler: further items, which make passes wide.
+        by_sequence: whether to compare passes over whole texts too.
     """
     encoded = [prompt.tolist() for prompt in prompts]
     longest = max(map(len, encoded)) + max(map(len, items)) - 1
 
     def packed() -> NDArray[np.float32]:
-        trie = build_trie([*items, *filler])
-        scores: NDArray[np.float32] = scorer.score_trie(encoded, trie).logprob[None, :, : len(items)]
+        scores: NDArray[np.float32] = scorer.score_trie(encoded, build_trie(items)).logprob[None]
+        if not by_sequence:
+            return scores
         texts = [prompt + item for prompt in encoded for item in items]
-        wide = [encoded[0] + item for item in filler]
-        n_scored = np.array([len(item) for _ in encoded for item in items] + [FEW] * len(wide))
-        whole = scorer.score_sequences(texts + wide, n_scored)[0][: len(texts)].reshape(scores.shape)
+        n_scored = np.array([len(item) for _ in encoded for item in items])
+        whole = scorer.score_sequences(texts, n_scored)[0].reshape(scores.shape)
         return np.concatenate([scores, whole])
 
     with plain_attention(scorer.model, longest):
@@ -305,7 +310,43 @@ def _compare(
             f"they cannot be repeated; {advice(scorer)}"
         )
     found = np.stack([table[tuple(np.transpose(checked))] for table in scores])
-    _assert_equal(scorer, found, plain, longest, np.array([len(items[item]) for _, item in checked]))
+    _assert_equal(scorer, found, plain, longest)
+
+
+def _compare_wide(
+    scorer: Scorer, prompt: NDArray[np.int64], items: list[list[int]], filler: list[list[int]]
+) -> None:
+    """Compare the last tokens of the first item, in one wide pass of each kind, with a plain pass.
+
+    Only these tokens are read from the head, whose products would take longer than all layers.
+
+    Args:
+        items: may be long.
+        filler: further items, which make a pass wide.
+    """
+    start, item = prompt.tolist(), items[0]
+    n = min(FEW, len(item))
+    trie = build_trie([*items, *filler])
+    whole = build_trie([start + each for each in [*items, *filler]])
+
+    def read(hidden: torch.Tensor) -> NDArray[np.float32]:
+        logprobs: NDArray[np.float32] = scorer._head.logprobs(hidden, np.arange(n), np.array(item[-n:]))
+        return logprobs
+
+    def packed() -> NDArray[np.float32]:
+        parents = trie.edge_parent[trie.item_edges[len(item) - n : len(item)]]
+        in_trie = scorer._run([start], trie, np.arange(trie.n_internal), {})[0]
+        length = len(start) + len(item)
+        wanted = whole.edge_parent[whole.item_edges[length - n : length]]
+        in_texts = scorer._grow(whole, np.sort(wanted), 1, None)
+        return np.stack([read(in_trie[1 + parents]).sum(), read(in_texts).sum()])
+
+    longest = len(start) + len(item) - 1
+    with plain_attention(scorer.model, longest):
+        plain = _tried(scorer, lambda: np.array(_plain(scorer, start + item[:-n], item[-n:])))
+    numbers(scorer.spec.name, plain)
+    with torch.inference_mode():
+        _assert_equal(scorer, _packed(scorer, packed), plain, longest)
 
 
 def _assert_equal(

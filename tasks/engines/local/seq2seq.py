@@ -77,7 +77,7 @@ class Seq2SeqScorer(Proven):
     def _measure(self) -> None:
         self_check.measure_seq2seq(self)
 
-    def _compare(self, reach: self_check.Reach) -> None:
+    def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
         self_check.compare_seq2seq(self, reach)
 
     def score_candidates(
