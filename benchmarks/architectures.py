@@ -467,7 +467,8 @@ INTRODUCTION = """# Architectures
 
 Scores of a tiny random model of every architecture in transformers {version}, compared with plain passes:
 one text at a time, through the model as transformers loads it. Decoders are scored by `score`, `score_each`
-and `score_pairs`, in both orders, in one pass and in many, whole and cut to the model's length.
+and `score_pairs`, in both orders, in one pass and in many, in passes wider than the model's context, whole and
+cut to the model's length.
 
 - *equal*: the largest difference is at most 1e-4 nats, in float32;
 - *refused*: the engine does not load it and says why. For decoders the advice follows the list of the
