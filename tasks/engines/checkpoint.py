@@ -21,7 +21,7 @@ MERGE = (
     "merge it into its base model (peft: merge_and_unload(), then save_pretrained of model and tokenizer) "
     "and give the merged folder"
 )
-"""What to do with an adapter."""
+"""Advice for an adapter."""
 POINTER = b"version https://git-lfs"
 """The beginning of the small file that stands in for a large one in a repository without git-lfs."""
 TEXTS = (

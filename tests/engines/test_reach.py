@@ -21,7 +21,7 @@ from transformers import (
 
 from benchmarks import architectures as matrix
 from tasks.engines import load
-from tasks.engines.local import packed_trie, self_check
+from tasks.engines.local import first_layers, packed_trie, self_check
 from tasks.engines.local.masked import MaskedScorer
 from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.local.seq2seq import Seq2SeqScorer
@@ -216,7 +216,7 @@ def test_layers_that_a_list_or_a_table_tells_apart_are_of_different_kinds() -> N
     def n_kept(change: Callable[[Any], Any]) -> int:
         model = LlamaForCausalLM(LlamaConfig(**SIZES))
         change(model)
-        with self_check.first_layers(model):
+        with first_layers.first_layers(model):
             return len(model.model.layers)
 
     def buffer(model: Any, table: torch.Tensor) -> None:
