@@ -54,9 +54,8 @@ ENGINES: Mapping[Kind, Any] = {
     "seq2seq": Seq2SeqScorer,
 }
 
-MOST_WEIGHTS = 20_000_000
-N_WORDS, POSITIONS, WINDOW, CHUNK = 120, 192, 16, 32
-WIDTH, HEADS, LAYERS = 32, 4, 4
+MOST_WEIGHTS, N_WORDS = 20_000_000, 120
+POSITIONS, WINDOW, CHUNK, WIDTH, HEADS, LAYERS = 192, 16, 32, 32, 4, 4
 SIZES: dict[str, Any] = {
     "vocab_size": N_WORDS + 8,
     **dict.fromkeys(
@@ -329,6 +328,7 @@ FITTING = [PROMPTS[0], f"{drawn(6, 1)} {drawn(26, 2)}", PROMPTS[2]]
 ITEMS = [f" {text}" for text in (
     "w1", "w1 w2", "w1 w2 w3", "w1 w2 w4 w5 w6", "w7 w8", "w9", "w7 w8 w8 w8", "w3 w1 w2 w3 w4 w5 w6 w7 w8",
 )]  # fmt: skip
+FURTHER = [f" {drawn(4, seed)}" for seed in range(100, 200)]  # a pass wider than every model's context
 TOO_LONG = drawn(POSITIONS + 60, 4)
 
 
@@ -374,6 +374,8 @@ def found_of_decoder(engine: PackedTrieScorer) -> dict[str, np.ndarray]:
         for order in (1, -1):
             turned = prompts[::order]
             found[f"{name}, score {size} {order}"] = engine.score(turned, ITEMS[::order])[::order, ::order]
+            wide = engine.score(turned, [*ITEMS[::order], *FURTHER])[:, : len(ITEMS)]
+            found[f"{name}, wide score {size} {order}"] = wide[::order, ::order]
             each = engine.score_each(turned, [ITEMS[::order]] * len(prompts))
             found[f"{name}, score_each {size} {order}"] = np.stack(each)[::order, ::order]
             pairs = [TextPair(prompt, item) for prompt in prompts for item in ITEMS][::order]
@@ -463,7 +465,8 @@ INTRODUCTION = """# Architectures
 
 Scores of a tiny random model of every architecture in transformers {version}, compared with plain passes:
 one text at a time, through the model as transformers loads it. Decoders are scored by `score`, `score_each`
-and `score_pairs`, in both orders, in one pass and in many, whole and cut to the model's length.
+and `score_pairs`, in both orders, in one pass and in many, in passes wider than the model's context, whole
+and cut to the model's length.
 
 - *equal*: the largest difference is at most 1e-4 nats, in float32;
 - *refused*: the engine does not load it and says why. For decoders the advice follows the list of the

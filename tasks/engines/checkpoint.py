@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ TOKENIZERS = (
     "sentencepiece.bpe.model", "spm.model", "tekken.json",
 )  # fmt: skip
 """Files of which a tokenizer has at least one; some also end in .tiktoken."""
+MERGE = (
+    "merge it into its base model (peft: merge_and_unload(), then save_pretrained of model and tokenizer) "
+    "and give the merged folder"
+)
+"""Advice for an adapter."""
 POINTER = b"version https://git-lfs"
 """The beginning of the small file that stands in for a large one in a repository without git-lfs."""
 TEXTS = (
@@ -27,6 +33,13 @@ SMALL = 2**20
 """Bytes up to which a file of JSON is read in full; of a larger one only the end is looked at."""
 PLAIN = {"F64", "F32", "F16", "BF16"}
 """Types of numbers that weights have if they are not quantised."""
+WHOLE = "model.safetensors"
+"""Name of weights in one file; with ``INDEX``, of the file that names their parts."""
+GGUF = ".gguf"
+GGUF_ADVICE = (
+    "it is not read here; serve it with llama.cpp (llama-server -m FILE --port 8080) and give "
+    "http://localhost:8080/v1#NAME, which writes but does not score, or take the model's safetensors"
+)
 LENGTH_BYTES = 8
 LONGEST_HEADER = 100_000_000
 """Bytes that safetensors allows for a header."""
@@ -45,11 +58,7 @@ def check(name: str, folder: Path) -> None:
     check_adapter(name, folder)
     files = model_files(folder)
     for file in files:
-        if _first(file, len(POINTER)) == POINTER:
-            raise _fault(
-                name, file, "is only git-lfs's pointer to the file: run `git lfs pull` in its repository, or "
-                "get the model again with `hf download`",
-            )  # fmt: skip
+        _check_pointer(name, file)
         if file.parent == folder and file.name in TEXTS:
             _check_json(name, file)
     for index in (file for file in files if file.name.endswith(INDEX)):
@@ -59,6 +68,7 @@ def check(name: str, folder: Path) -> None:
         raise EngineError(
             f"model {name!r}: there are no weights ({', '.join(WEIGHTS)}) in {folder}: get the model again"
         )
+    _check_names(name, folder, weights)
     for file in weights:
         if file.suffix == ".safetensors":
             _check_tensors(name, file, is_quantised)
@@ -72,10 +82,13 @@ def check(name: str, folder: Path) -> None:
 def check_config(name: str, folder: Path) -> Mapping[str, Any]:
     """Return config.json; raises EngineError if it cannot be read or describes no model."""
     file = folder / "config.json"
+    _check_pointer(name, file)
     try:
         config = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise EngineError(f"model {name!r}: {file} cannot be read: {error}") from error
+        raise EngineError(
+            f"model {name!r}: {file} cannot be read ({error}): get it again, as plain UTF-8"
+        ) from error
     if not isinstance(config, dict) or not (config.get("model_type") or config.get("architectures")):
         raise EngineError(
             f"model {name!r}: {file} names neither model_type nor architectures: it describes no model"
@@ -83,14 +96,75 @@ def check_config(name: str, folder: Path) -> Mapping[str, Any]:
     return config
 
 
+def check_path(path: Path) -> None:
+    """Raise EngineError if a path is a part of a model, or a model that cannot be read here."""
+    name = path.resolve().name
+    if path.suffix == GGUF and path.is_file():
+        raise EngineError(f"{path} is a GGUF file: {GGUF_ADVICE}")
+    if path.suffix in WEIGHTS and path.is_file():
+        raise EngineError(f"{path} is a file of weights: give its folder, {path.parent}")
+    if path.is_dir():
+        check_adapter(name, path)
+        if any(path.glob(f"*{GGUF}")):
+            raise EngineError(f"model {name!r}: {path} has weights as GGUF alone: {GGUF_ADVICE}")
+
+
+def check_inner(path: Path) -> None:
+    """Raise EngineError if a folder only holds models' folders, such as a trainer's; names the last one."""
+    if path.is_dir() and (inner := sorted(path.glob("*/config.json"), key=_number)):
+        raise EngineError(f"{path} has no config.json of a model: give a folder in it, {inner[-1].parent}")
+
+
+def _number(config: Path) -> tuple[int, str]:
+    """Return by what folders of one training are ordered."""
+    digits = re.findall(r"\d+", config.parent.name)
+    return int(digits[-1]) if digits else -1, config.parent.name
+
+
 def check_adapter(name: str, folder: Path) -> None:
     """Raise EngineError if a folder has an adapter, which an engine would leave out without a word."""
     if found := [file for file in ADAPTER if (folder / file).is_file()]:
         raise EngineError(
-            f"model {name!r}: {folder} has an adapter ({found[0]}), which is not applied here: merge it into "
-            "its base model (peft: merge_and_unload(), then save_pretrained of model and tokenizer) and give "
-            "the merged folder; if the weights beside it are already merged, take the adapter's files away"
+            f"model {name!r}: {folder} has an adapter ({found[0]}), which is not applied here: {MERGE}; "
+            "if the weights beside it are already merged, take the adapter's files away"
         )
+
+
+def _check_names(name: str, folder: Path, weights: list[Path]) -> None:
+    """Check that the weights are one set, under names by which loaders find them.
+
+    transformers prefers a whole file to one in parts, and vLLM the parts, so two sets would be two models.
+    """
+    tensors = [file.name for file in weights if file.suffix == ".safetensors"]
+    index = folder / (WHOLE + INDEX)
+    parts = parts_of(index) if index.is_file() else []
+    if not tensors:
+        if all(file.suffix == GGUF for file in weights):
+            raise EngineError(f"model {name!r}: {folder} has weights as GGUF alone: {GGUF_ADVICE}")
+        return
+    if WHOLE not in tensors and not parts:
+        fault = f"the weights in {folder} ({tensors[0]}) are not named {WHOLE}, and there is no {index.name}"
+        raise EngineError(f"model {name!r}: {fault}: get the missing file, or all files again from one place")
+    if WHOLE in tensors and (other := [part for part in parts if part != WHOLE]):
+        raise EngineError(
+            f"model {name!r}: {folder} has two sets of weights, {WHOLE} and {other[0]} …, of which programs "
+            f"read one or the other: keep one, with {index.name} only beside the parts"
+        )
+    unread = set(tensors) - {WHOLE, *parts}
+    if adapters := sorted(file for file in unread if re.search(r"adapter|lora", file, re.IGNORECASE)):
+        raise EngineError(
+            f"model {name!r}: {folder} has an adapter ({adapters[0]}), which is not applied here: {MERGE}; "
+            "if the weights beside it are already merged, take the adapter's files away"
+        )
+
+
+def _check_pointer(name: str, file: Path) -> None:
+    """Check that a file is there itself."""
+    if file.is_file() and _first(file, len(POINTER)) == POINTER:
+        raise _fault(
+            name, file, "is only git-lfs's pointer to the file: run `git lfs pull` in its repository, or get "
+            "the model again with `hf download`",
+        )  # fmt: skip
 
 
 def _check_parts(name: str, index: Path) -> None:

@@ -254,23 +254,25 @@ def _close(keys: list[str]) -> None:
 def _build_whole(spec: EngineSpec, source: str, cache: Path) -> Any:
     """Return a new engine; raises EngineError if its files changed while they were read."""
     record = proofs.record_of(spec, cache)
-    is_proven = record is not None and record.is_file()
-    engine = _build(spec, source, is_proven) if is_proven else _build(spec, source)
+    reach = proofs.read(record) if record is not None else None
+    engine = _build(spec, source, reach) if reach else _build(spec, source)
     try:
         resolved(spec, hashes_in(cache))
     except EngineError:
         engine.close()
         raise
-    if record is not None and not is_proven:
-        proofs.write(record, spec)
+    if record is not None:
+        engine.on_proof = partial(proofs.write, record, spec)
+        if engine.proven != reach:
+            engine.on_proof(engine.proven)
     return engine
 
 
-def _build(spec: EngineSpec, source: str, is_proven: bool = False) -> Any:
-    """Return a new engine. is_proven: whether it has proven its scores before (``proofs``)."""
+def _build(spec: EngineSpec, source: str, proven: tuple[int, int] | None = None) -> Any:
+    """Return a new engine. proven: how far it has proven its scores before (``proofs``)."""
     if spec.kind in WITHOUT_WEIGHTS:
         return _class(spec)(spec)
-    return _class(spec)(spec, source, is_proven) if is_proven else _class(spec)(spec, source)
+    return _class(spec)(spec, source, proven) if proven else _class(spec)(spec, source)
 
 
 def _class(spec: EngineSpec) -> Any:

@@ -216,7 +216,17 @@ def plain_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     """
     if not texts:
         return []
-    ids: list[list[int]] = tokenizer(
-        [*map(str, texts)], add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
-    ).input_ids
+    try:
+        ids: list[list[int]] = tokenizer(
+            [*map(str, texts)],
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        ).input_ids
+    except Exception as error:  # tokenizers raises no narrower kind
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise EngineError(
+            f"the tokenizer of {tokenizer.name_or_path!r} cannot read a text ({reason}): get its files "
+            "again, or take another model"
+        ) from error
     return ids

@@ -1,8 +1,8 @@
-"""Records which engines have proven that their scores equal plain passes, so that one does it once.
+"""Records how far engines have proven that their scores equal plain passes, so that one does it once.
 
-A proof (``local.self_check``) depends on nothing but what names its record: the model by content and the
-rest of the engine's identity, the code of this room, the libraries, and the processor. With any other of
-these it is made anew. torch is not imported here.
+A proof (``local.self_check``) holds for texts and passes up to a length. It depends on nothing but what names
+its record: the model by content and the rest of the engine's identity, the code of this room, the libraries,
+and the processor. With any other of these it is made anew. torch is not imported here.
 """
 
 from __future__ import annotations
@@ -43,12 +43,22 @@ def record_of(spec: EngineSpec, models: Path) -> Path | None:
     return models / ".proofs" / hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
-def write(record: Path, spec: EngineSpec) -> None:
+def read(record: Path) -> tuple[int, int] | None:
+    """Return the tokens of a text and of a pass up to which an engine is proven; None: it is not."""
+    try:
+        tokens, width = json.loads(record.read_text(encoding="utf-8"))["reach"]
+        return int(tokens), int(width)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def write(record: Path, spec: EngineSpec, reach: tuple[int, int]) -> None:
     """Record a proof, if the folder can be written; without it the engine is only proven again."""
     with suppress(OSError):
         record.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=record.parent, delete=False, encoding="utf-8") as draft:
-            json.dump({"model": spec.model, "content": spec.content, "dtype": spec.dtype}, draft)
+            names = {"model": spec.model, "content": spec.content, "dtype": spec.dtype}
+            json.dump(names | {"reach": reach}, draft)
         os.replace(draft.name, record)
 
 

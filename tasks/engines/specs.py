@@ -437,13 +437,13 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
         return read_spec(path)
     if (path / "config.json").is_file():
         return _spec_from({"name": path.resolve().name, "model": str(path.resolve())})
-    if path.is_dir():
-        checkpoint.check_adapter(path.resolve().name, path)
+    checkpoint.check_path(path)
     if path.suffix == ".json" and path.is_file():
         of = PUBLISHED_OF.get(path.stem.casefold(), path.stem)
         return _spec_from({"name": f"{of} (published)", "kind": "published", "model": str(path.resolve())})
     if name.count("/") == 1 and not path.is_absolute() and not name.startswith("."):
         return _spec_from({"name": name.split("/")[1].lower(), "model": name})
+    checkpoint.check_inner(path)
     raise EngineError(
         f"unknown model {name!r}; known: {', '.join(sorted(known))}. Or give a folder with a config.json, a "
         "Hugging Face id (owner/name), a hosted model (openai/…, anthropic/…, google/…, openrouter/…, "

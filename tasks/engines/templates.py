@@ -198,11 +198,26 @@ def _offers(tokenizer: Any, name: str, variables: Variables) -> bool:
 
 def _own_form(tokenizer: Any, word: str, variables: Variables, text: str) -> str | None:
     """Return what the template writes between this prompt and the text of an assistant's message; None if it
-    writes another prompt before it."""
+    writes another prompt before it.
+
+    A prompt may have an empty block of thoughts that is left out before a message, and then the message may
+    begin with a mark (Command A Reasoning's <|START_RESPONSE|>) that comes after the block too.
+    """
     answered = [*_asked(word), {"role": "assistant", "content": ANSWER}]
     whole = _try(tokenizer, answered, variables, add_generation_prompt=False)
     before = whole.rpartition(ANSWER)[0] if whole else ""
-    return before.removeprefix(text) if before.startswith(text) else None
+    if before.startswith(text):
+        return before.removeprefix(text)
+    for opening in OPENED.finditer(text):
+        start = text[: opening.start()]
+        mark = before.removeprefix(start)
+        if (
+            before.startswith(start)
+            and not _is_open(text)
+            and not (OPENED.search(mark) or CLOSED.search(mark))
+        ):
+            return mark
+    return None
 
 
 def _closing(end: str) -> str | None:

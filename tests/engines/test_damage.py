@@ -47,6 +47,13 @@ def divided(folder: Path) -> None:
     (folder / WEIGHTS).unlink(missing_ok=True)
 
 
+def twice(folder: Path) -> None:
+    """Keep the whole file beside parts of other weights."""
+    whole = (folder / WEIGHTS).read_bytes()
+    GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder, max_shard_size="4KB")
+    (folder / WEIGHTS).write_bytes(whole)
+
+
 def with_adapter(folder: Path) -> None:
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "a/b"}')
     (folder / "adapter_model.safetensors").write_bytes(b"x")
@@ -61,6 +68,13 @@ def adapter_only(folder: Path) -> None:
 def without(folder: Path, form: str) -> None:
     for path in folder.glob(form):
         path.unlink()
+
+
+def no_unknown(folder: Path) -> None:
+    file = folder / "tokenizer.json"
+    fields = json.loads(file.read_text())
+    fields["model"]["unk_token"] = "[NONE]"
+    file.write_text(json.dumps(fields))
 
 
 def with_weight(folder: Path, like: str, name: str) -> None:
@@ -100,6 +114,21 @@ STATIC: dict[str, tuple[Callable[[Path], Any], str]] = {
     "part outside": (
         lambda f: (f / f"{WEIGHTS}.index.json").write_text('{"weight_map": {"a": "../b.safetensors"}}'),
         r"names a part outside the folder",
+    ),
+    "parts without an index": (
+        lambda f: divided(f) or (f / f"{WEIGHTS}.index.json").unlink(),
+        r"\(model-00001-\S+\) are not named model\.safetensors, and there is no \S+index\.json: get the",
+    ),
+    "two sets of weights": (twice, r"has two sets of weights, model\.safetensors and model-00001-\S+ …"),
+    "weights as GGUF": (
+        lambda f: (f / WEIGHTS).rename(f / "model-q4.gguf"), r"weights as GGUF alone: .*llama-server",
+    ),
+    "adapter under another name": (
+        lambda f: (f / "adapters.safetensors").write_bytes((f / WEIGHTS).read_bytes()),
+        r"has an adapter \(adapters\.safetensors\)",
+    ),
+    "pointer for the config": (
+        lambda f: (f / "config.json").write_bytes(POINTER), r"config\.json is only git-lfs's pointer",
     ),
     "adapter beside weights": (with_adapter, r"has an adapter .*not applied here: merge it"),
     "adapter alone": (adapter_only, r"has an adapter .*merge it into its base model"),
@@ -143,9 +172,20 @@ LOADED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda f: configured(f, activation_function="no"), r"name 'no', which transformers does not",
     ),
     "a length that is none": (lambda f: configured(f, n_positions="many"), r"cannot be loaded .*n_positions"),
-    "weights of an adapter": (
-        lambda f: with_weight(f, BIAS, "transformer.h.0.attn.c_attn.lora_A.weight"), r"lora_A",
+    **{
+        f"weights of an adapter: {name}": (
+            lambda f, name=name: with_weight(f, BIAS, name), r"weights of an adapter .*merge it into",
+        )
+        for name in (
+            "transformer.h.0.attn.c_attn.lora_A.weight", "transformer.h.0.attn.c_attn.lora_magnitude_vector",
+            "lm_head.modules_to_save.default.weight", "transformer.h.0.attn.c_attn.base_layer.bias",
+        )
+    },
+    "code of its own": (
+        lambda f: configured(f, model_type="own", auto_map={"AutoConfig": "own.Config"}),
+        r"has code of its own.*trust_remote_code = true.*--trust-remote-code",
     ),
+    "a tokenizer without its unknown token": (no_unknown, r"cannot be loaded .*Missing \[UNK\]"),
 }  # fmt: skip
 
 
@@ -182,3 +222,36 @@ def test_weights_of_other_tasks_may_be_left_over(folder: Path, tmp_path: Path) -
     with_weight(folder, BIAS, "pooler.dense.bias")
     load.load(load_spec(str(folder), dtype="float32"), tmp_path / "models", "score")
     load.unload()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"return_dict": False}, {"output_attentions": True}, {"output_hidden_states": True, "use_cache": False}],
+)
+def test_settings_of_what_a_model_returns_change_nothing(
+    folder: Path, tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    def scores() -> Any:
+        load.unload()
+        engine = load.load(load_spec(str(folder), dtype="float32"), tmp_path / "models", "score")
+        return engine.score(["the food of peru"], [" rice", " salt"])
+
+    before = scores()
+    configured(folder, **fields)
+    assert scores() == pytest.approx(before, abs=1e-6)
+    load.unload()
+
+
+def test_a_path_that_is_no_models_folder_says_which_is(folder: Path) -> None:
+    with pytest.raises(EngineError, match=rf"is a file of weights: give its folder, {folder}"):
+        find_spec(str(folder / WEIGHTS), None)
+    trained = folder.parent / "run"
+    for step in (500, 1000):
+        (trained / f"checkpoint-{step}").mkdir(parents=True)
+        (trained / f"checkpoint-{step}" / "config.json").write_text("{}")
+    with pytest.raises(EngineError, match=rf"give a folder in it, {trained}/checkpoint-1000$"):
+        find_spec(str(trained), None)
+    single = folder.parent / "model.gguf"
+    single.write_bytes(b"GGUF")
+    with pytest.raises(EngineError, match=r"is a GGUF file: .*llama-server -m FILE"):
+        find_spec(str(single), None)

@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from benchmarks import architectures as matrix
-from tasks.engines.local import other_kinds, self_check
+from tasks.engines.local import first_layers, other_kinds
 from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.protocols import EngineError, TextPair
 from tests.engines import tiny_models as tiny
@@ -150,7 +150,7 @@ def test_settings_and_layers_are_as_before_after_the_check(tmp_path: Path) -> No
     engine = scorer_of(saved(LlamaForCausalLM(config), tmp_path))
     assert engine.model.config.own_window == 100
     assert len(engine.model.model.layers) == 3
-    with self_check.first_layers(engine.model):
+    with first_layers.first_layers(engine.model):
         assert len(engine.model.model.layers) == 1
 
 
@@ -160,7 +160,7 @@ def kinds(settings: list[Any]) -> Iterator[int]:
         model = LlamaForCausalLM(LlamaConfig(**LLAMA | {"num_hidden_layers": len(values)}))
         for layer, value in zip(model.model.layers, values, strict=True):
             layer.self_attn.window = value
-        with self_check.first_layers(model):
+        with first_layers.first_layers(model):
             yield len(model.model.layers)
 
 

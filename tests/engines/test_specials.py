@@ -12,7 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from tasks.engines import pairs, prompting
 from tasks.engines.local.packed_trie import PackedTrieScorer
-from tasks.engines.protocols import TextPair
+from tasks.engines.protocols import EngineError, TextPair
 from tasks.engines.templates import Rendered
 from tests.engines import tiny_models as tiny
 
@@ -140,3 +140,13 @@ def test_pairs_and_lists_have_the_same_scores_with_an_end_token(tmp_path: Path) 
     listed = scorer.score([RAW], items)[0]
     paired = scorer.score_pairs([TextPair(RAW, item) for item in items]).logprob
     assert np.abs(listed - paired).max() < 1e-4
+
+
+def test_a_text_that_a_tokenizer_cannot_read_is_one_line() -> None:
+    made = Tokenizer(models.WordLevel({"rice": 0}, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made)  # type: ignore[no-untyped-call]
+    with pytest.raises(
+        EngineError, match=r"cannot read a text \(WordLevel error: Missing .*get its files again"
+    ):
+        prompting.plain_tokens(tokenizer, ["rice", "salt"])

@@ -141,6 +141,55 @@ FAMILIES = {
         "<|im_end|>\n<|im_start|>assistant\n<|channel>thought\n<channel|>",
     ),
     "MiniMax-M2": Family(chatml("{{ ']~b]ai\n<think>\n' }}"), refused="open block of thoughts"),
+    "Qwen3.5": Family(
+        chatml(f"{HEADER}{UNLESS_ON}{EMPTY}{{% else %}}{{{{ '<think>\n' }}}}{{% endif %}}"),
+        "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+    ),
+    "Command A Reasoning": Family(
+        "{% set reasoning = reasoning | default(true) %}"
+        + chatml(
+            "{{ '<|CHATBOT_TOKEN|>' }}{% if not reasoning %}"
+            "{{ '<|START_THINKING|><|END_THINKING|>' }}{% endif %}",
+            "{{ '<|CHATBOT_TOKEN|><|START_RESPONSE|>' + m.content + '<|END_RESPONSE|>' }}",
+        ),
+        "<|im_end|>\n<|CHATBOT_TOKEN|><|START_THINKING|><|END_THINKING|><|START_RESPONSE|>",
+    ),
+    "Cogito": Family(
+        "{% if enable_thinking is defined and enable_thinking %}{{ 'Enable deep thinking.' }}{% endif %}"
+        + chatml(HEADER),
+        "<|im_end|>\n<|im_start|>assistant\n",
+    ),
+    "Apertus": Family(
+        "{{ 'Deliberation: ' + ('enabled' if enable_thinking | default(false) else 'disabled') }}"
+        + chatml("{{ '<|assistant_start|>' }}", "{{ '<|assistant_start|>' + m.content }}"),
+        "<|im_end|>\n<|assistant_start|>",
+    ),
+    "Solar-Open": Family(
+        "{% set effort = reasoning_effort | default('high') %}"
+        + chatml(
+            "{{ '<|begin|>assistant' + ('<|think|><|end|><|begin|>assistant' if effort == 'low' else '') }}",
+            "{{ '<|begin|>assistant<|content|>' + m.content + '<|end|>' }}",
+        ),
+        "<|im_end|>\n<|begin|>assistant<|content|>",
+    ),
+    "MiMo": Family(
+        chatml(
+            f"{HEADER}{{% if not enable_thinking | default(true) %}}{{{{ '<think></think>' }}}}{{% endif %}}"
+        ),
+        "<|im_end|>\n<|im_start|>assistant\n<think></think>",
+    ),
+    "Olmo-3-Think": Family(
+        chatml("{{ '<|im_start|>assistant\n<think>' }}"), refused="open block of thoughts"
+    ),
+    "Kimi-VL-Thinking": Family(chatml(f"{HEADER}◁think▷"), refused="open block of thoughts"),
+    "Phi-4-reasoning": Family(
+        "Answer in two parts: <think> thoughts </think> and the solution." + chatml(HEADER),
+        refused="has no switch for them",
+    ),
+    "LFM2.5-Thinking": Family(
+        chatml(HEADER, "{{ '<|im_start|>assistant\n' + m.content.split('</think>')[-1] + '<|im_end|>\n' }}"),
+        refused="has no switch for them",
+    ),
     "without thoughts": Family(chatml(HEADER), "<|im_end|>\n<|im_start|>assistant\n"),
 }
 

@@ -100,3 +100,16 @@ def test_a_tokenizer_built_alike_is_not_read_twice(
     tokenizer = AutoTokenizer.from_pretrained(gemma3_folder)
     assert type(tokenizer) is not PreTrainedTokenizerFast
     assert tokenizer_file.is_as_filed(tokenizer, gemma3_folder / tokenizer_file.FILE)
+
+
+def test_merges_are_not_left_out_by_chance(tmp_path: Path) -> None:
+    """A tokenizer with the dropout of its training gives the same tokens each time."""
+    made = byte_level()
+    plain = [made.encode(text, add_special_tokens=False).ids for text in TEXTS]
+    made.model.dropout = 0.9
+    for named in CLASSES:
+        folder = saved(tmp_path, made, named, "llama")
+        tokenizer = tokenizer_file.read("m", folder, {})
+        assert tokenizer(TEXTS, add_special_tokens=False).input_ids == plain
+    with pytest.raises(EngineError, match=r"other tokens each time \(dropout in tokenizer\.json\)"):
+        tokenizer_file.read("m", folder, {}, replaces=False)

@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from transformers import AutoModelForMaskedLM
 
 from tasks.engines.local import blanks, context, devices, self_check
-from tasks.engines.local.pretrained import Pretrained
+from tasks.engines.local.proven import Proven
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
 from tasks.engines.specs import EngineSpec
 
 
-class MaskedScorer(Pretrained):
+class MaskedScorer(Proven):
     """An encoder-only transformers model behind the ``CandidateScorer`` protocol."""
 
-    def __init__(self, spec: EngineSpec, folder: str, is_proven: bool = False) -> None:
+    def __init__(self, spec: EngineSpec, folder: str, proven: tuple[int, int] = (0, 0)) -> None:
         """Load the model and check that its scores equal those of plain passes (``self_check``).
 
         Args:
-            is_proven: whether this engine was checked before.
+            proven: tokens of a text and of a pass up to which this engine was checked before.
 
         Raises:
             EngineError: not loadable, not encoder-only, without a mask token or pretrained head, or its
@@ -47,7 +47,13 @@ class MaskedScorer(Pretrained):
                 f"the tokenizer of {spec.name!r} has no mask token, so it is not a masked model"
             )
         self.limit = context.longest_sentence(self.model, self.tokenizer)
-        self_check.prove_masked(self, is_proven)
+        self.prove(self.limit, proven)
+
+    def _measure(self) -> None:
+        self_check.measure_encoder(self)
+
+    def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
+        self_check.compare_encoder(self, reach)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
@@ -88,6 +94,7 @@ class MaskedScorer(Pretrained):
             [sentences.filled(s, [mask] * d) for s in subjects], self.tokenizer.pad_token_id
         )
         assert ((ids == mask).sum(axis=1) == d).all()
+        self.reach(ids.shape[1])
         inputs = {"input_ids": ids, "attention_mask": attention_mask}
         states, _ = self._head.run(**{k: torch.from_numpy(v).to(self.device) for k, v in inputs.items()})
         masks = states[torch.from_numpy(ids == mask).to(self.device)]  # [b * d, hidden], subject by subject

@@ -25,7 +25,7 @@ from tasks.engines import pairs as pairing
 from tasks.engines import prompting
 from tasks.engines.local import context, devices, own_text, self_check, tree_attention
 from tasks.engines.local.forest import Trunk, grown
-from tasks.engines.local.pretrained import Pretrained
+from tasks.engines.local.proven import Proven
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
 from tasks.engines.prompting import ContinuationScorer
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, PairScores, Progress, TextPair
@@ -37,14 +37,14 @@ STATES = 4096
 """Number of hidden states that the output head reads at once."""
 
 
-class PackedTrieScorer(Pretrained, ContinuationScorer):
+class PackedTrieScorer(Proven, ContinuationScorer):
     """A decoder-only transformers model behind the ``Scorer`` protocol."""
 
-    def __init__(self, spec: EngineSpec, folder: str, is_proven: bool = False) -> None:
+    def __init__(self, spec: EngineSpec, folder: str, proven: tuple[int, int] = (0, 0)) -> None:
         """Load the model and check that its scores equal those of plain forward passes (``self_check``).
 
         Args:
-            is_proven: whether this engine was checked before.
+            proven: tokens of a text and of a pass up to which this engine was checked before.
 
         Raises:
             EngineError: not loadable, or its scores would differ from those of plain passes.
@@ -52,10 +52,16 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         super().__init__(AutoModelForCausalLM, spec, folder, attn_implementation=tree_attention.NAME)
         self._tries: dict[int, TokenTrie] = {}
         self.length = context.length(self.model, self.tokenizer)
-        self_check.prove(self, is_proven)
+        self.prove(self.length.tokens, proven, self_check.FIRST)
         if spec.compile:
             self._compile()
-            self_check.prove_whole(self)
+            self_check.compare_whole(self)
+
+    def _measure(self) -> None:
+        self_check.measure_decoder(self)
+
+    def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
+        self_check.compare_decoder(self, reach, is_longer)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
@@ -91,6 +97,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         self, encoded: list[list[int]], trie: TokenTrie, progress: Progress | None = None
     ) -> CandidateScores:
         """Return the scores of a trie's items after each prefix, both given as tokens."""
+        self.reach(max(map(len, encoded)) + int(trie.depth.max(initial=-1)) + 1)
         beginning = self._run_beginning(encoded)
         n_items = len(trie.item_start)
         logprob = np.empty((len(encoded), n_items), dtype=np.float32)
@@ -144,6 +151,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         """
         trie = build_trie(sequences)
         self.check_tokens(trie.edge_token)
+        self.reach(int(trie.depth.max(initial=0)) + 1)
         ends = trie.item_start + trie.item_lengths
         starts = np.concatenate([[0], np.cumsum(n_scored)[:-1]])
         place = np.arange(n_scored.sum()) - np.repeat(starts, n_scored)
@@ -288,7 +296,12 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         positions: IntArray,
         layout: tree_attention.TreeLayout | tree_attention.ForestLayout,
     ) -> torch.Tensor:
-        """Return [b, n, d] states before the head, of [b, n] tokens at [b, n] positions."""
+        """Return [b, n, d] states before the head, of [b, n] tokens at [b, n] positions.
+
+        Raises:
+            EngineError: passes of this width, or texts of this length, are not scored as plain passes are.
+        """
+        self.reach(int(positions.max(initial=0)) + 1, ids.shape[1])
         inputs = {
             "input_ids": ids,
             "position_ids": positions,

@@ -11,10 +11,16 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoConfig
 
+from tasks.engines.checkpoint import MERGE
 from tasks.engines.local import devices, other_kinds, tokenizer_file
 from tasks.engines.local.output_head import OutputHead
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, with_dtype
+
+OUTPUT = {"return_dict": True, "output_attentions": False, "output_hidden_states": False}
+"""Settings of what a model returns, beside which a config.json has no say."""
+UNMERGED = re.compile(r"lora_|modules_to_save|original_module|base_layer")
+"""Parts of the names of weights that belong to an adapter (peft's), or to a model with one."""
 
 
 class Pretrained:
@@ -72,7 +78,7 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
         "revision": spec.revision,
     }  # without a value, transformers prompts on a terminal
     own_code |= {k: v for k, v in spec.options.items() if k == "trust_remote_code"}
-    arguments |= {"dtype": getattr(torch, with_dtype(spec).dtype)} | own_code | spec.options
+    arguments |= {"dtype": getattr(torch, with_dtype(spec).dtype)} | own_code | spec.options | OUTPUT
     if not is_allowed("pickle"):
         arguments["use_safetensors"] = True
     config = None
@@ -89,6 +95,12 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
                 f"model {spec.name!r}: the weights in {folder!r} have other shapes than its config.json "
                 "describes: the files are of different models; get the model again"
             ) from error
+        if "trust_remote_code" in str(error) or "custom code" in str(error):
+            raise EngineError(
+                f"model {spec.name!r} has code of its own in {folder!r}, which could do anything: read it, "
+                "then set options = { trust_remote_code = true } in a spec file and allow it with "
+                "--trust-remote-code"
+            ) from error
         exchanged = arguments.get("attn_implementation", "")
         words = ("attn_implementation", "attention", str(exchanged))
         if config is not None and exchanged and any(word in reason for word in words):
@@ -102,13 +114,13 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
                 f"model {spec.name!r}: there are no safetensors in {folder!r}, and {PICKLE_ADVICE}"
             ) from error
         raise EngineError(f"model {spec.name!r} cannot be loaded from {folder!r}: {reason}") from error
+    check_leftovers(spec.name, model, info["unexpected_keys"])
     if info["missing_keys"]:
         missing = ", ".join(sorted(info["missing_keys"])[:3])
         raise EngineError(
             f"the checkpoint of {spec.name!r} lacks {len(info['missing_keys'])} weights ({missing} …): its "
             "probabilities would be random; take a checkpoint with the head of its pretraining"
         )
-    check_leftovers(spec.name, model, info["unexpected_keys"])
     check_quantised(spec.name, model)
     return tokenizer, model.to(devices.device(spec.device)).eval().requires_grad_(False)
 
@@ -133,8 +145,8 @@ def check_quantised(name: str, model: Any) -> None:
 def check_leftovers(name: str, model: Any, unexpected: Iterable[str]) -> None:
     """Check that a checkpoint has no weights that the model should use and does not.
 
-    Heads of other tasks and stored masks may be left over. A layer that the configuration does not have, a
-    weight of a module that has others (a bias), and weights of an adapter may not.
+    Heads of other tasks and stored masks may be left over. Weights of an adapter, a layer that the
+    configuration does not have, and a weight of a module that has others (a bias) may not.
 
     Args:
         unexpected: names of the weights that were left out.
@@ -142,12 +154,17 @@ def check_leftovers(name: str, model: Any, unexpected: Iterable[str]) -> None:
     Raises:
         EngineError: there are some; names one.
     """
+    if unmerged := [key for key in sorted(unexpected) if UNMERGED.search(key)]:
+        raise EngineError(
+            f"model {name!r}: it has {len(unmerged)} weights of an adapter ({unmerged[0]} …), which would be "
+            f"left out: {MERGE}"
+        )
     own = {re.sub(r"\d+", "#", key) for key, _ in model.named_parameters()}
     owners = {key.rpartition(".")[0] for key, _ in model.named_parameters()}
     left = [
         key
         for key in sorted(unexpected)
-        if re.sub(r"\d+", "#", key) in own or key.rpartition(".")[0] in owners or "lora_" in key
+        if re.sub(r"\d+", "#", key) in own or key.rpartition(".")[0] in owners
     ]
     if left:
         raise EngineError(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from transformers import AutoModelForSeq2SeqLM
 
 from tasks.engines.local import blanks, context, devices, self_check
-from tasks.engines.local.pretrained import Pretrained
+from tasks.engines.local.proven import Proven
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
 from tasks.engines.specs import EngineSpec
@@ -52,14 +52,14 @@ class Paths:
     edge: IntArray
 
 
-class Seq2SeqScorer(Pretrained):
+class Seq2SeqScorer(Proven):
     """An encoder-decoder transformers model with sentinels behind the ``CandidateScorer`` protocol."""
 
-    def __init__(self, spec: EngineSpec, folder: str, is_proven: bool = False) -> None:
+    def __init__(self, spec: EngineSpec, folder: str, proven: tuple[int, int] = (0, 0)) -> None:
         """Load the model and check that its scores equal those of plain passes (``self_check``).
 
         Args:
-            is_proven: whether this engine was checked before.
+            proven: tokens of a text and of a pass up to which this engine was checked before.
 
         Raises:
             EngineError: not loadable, not an encoder-decoder model, without sentinels (BART), or its scores
@@ -72,7 +72,13 @@ class Seq2SeqScorer(Pretrained):
             raise EngineError(f"config.json of {spec.name!r} names no decoder_start_token_id; add it (T5: 0)")
         self.opening = torch.tensor([[start, self.sentinel]], device=self.device)
         self.limit = context.longest_sentence(self.model, self.tokenizer)
-        self_check.prove_seq2seq(self, is_proven)
+        self.prove(self.limit, proven)
+
+    def _measure(self) -> None:
+        self_check.measure_seq2seq(self)
+
+    def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
+        self_check.compare_seq2seq(self, reach)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
@@ -112,6 +118,7 @@ class Seq2SeqScorer(Pretrained):
     ) -> NDArray[np.float32]:
         """Return [n_edges] log-probability of each edge of the trie after one sentence."""
         device = self.device
+        self.reach(max(len(sentence), 2 * (int(trie.depth.max(initial=0)) + 2)))
         edges = np.empty(len(trie.edge_token), dtype=np.float32)
         states, output = self._head.run(
             input_ids=torch.tensor([sentence], device=device), decoder_input_ids=self.opening, use_cache=True

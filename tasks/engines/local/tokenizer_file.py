@@ -39,6 +39,7 @@ def read(name: str, folder: str, own_code: Mapping[str, Any], replaces: bool = T
         EngineError: transformers' tokens differ from those of the file, and its tokenizer cannot be replaced.
     """
     tokenizer = AutoTokenizer.from_pretrained(folder, **own_code)
+    _without_dropout(name, tokenizer, replaces)
     file = Path(folder) / FILE
     if own_code.get("trust_remote_code") or not file.is_file() or is_as_filed(tokenizer, file):
         return tokenizer
@@ -48,6 +49,7 @@ def read(name: str, folder: str, own_code: Mapping[str, Any], replaces: bool = T
             f'from those of {file}: take kind = "packed_trie", which reads the file'
         )
     filed = PreTrainedTokenizerFast.from_pretrained(folder, **own_code)
+    _without_dropout(name, filed, replaces)
     if not is_as_filed(filed, file):
         raise EngineError(
             f"model {name!r}: transformers reads other tokens than {file} describes: get the tokenizer's "
@@ -58,6 +60,22 @@ def read(name: str, folder: str, own_code: Mapping[str, Any], replaces: bool = T
         "used", name, type(tokenizer).__name__, FILE,
     )  # fmt: skip
     return filed
+
+
+def _without_dropout(name: str, tokenizer: Any, replaces: bool) -> None:
+    """Switch off the chance by which some tokenizers leave out merges in training.
+
+    Raises:
+        EngineError: another program reads the tokenizer.
+    """
+    model: Any = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    if getattr(model, "dropout", None):
+        if not replaces:
+            raise EngineError(
+                f"model {name!r}: its tokenizer gives a text other tokens each time (dropout in {FILE}), and "
+                "vLLM would read them so: write null there"
+            )
+        model.dropout = None
 
 
 def is_as_filed(tokenizer: Any, file: Path) -> bool:
@@ -74,6 +92,8 @@ def is_as_filed(tokenizer: Any, file: Path) -> bool:
     from tokenizers import Tokenizer
 
     own = Tokenizer.from_file(str(file))
+    if getattr(own.model, "dropout", None):
+        own.model.dropout = None
     own.no_truncation()
     own.no_padding()
     expected = [own.encode(text, add_special_tokens=False).ids for text in PROBES]
@@ -84,7 +104,7 @@ def is_as_filed(tokenizer: Any, file: Path) -> bool:
 def _is_built_alike(backend: Any, filed: Mapping[str, Any]) -> bool:
     """Return whether a tokenizer has the parts of a file, which spares reading the vocabulary again."""
     model = filed["model"]
-    flags = {key: value for key, value in model.items() if key not in ("vocab", "merges", "type")}
+    flags = {key: value for key, value in model.items() if key not in ("vocab", "merges", "type", "dropout")}
     return (
         type(backend.model).__name__ == model["type"]
         and all(getattr(backend.model, key) == value for key, value in flags.items())

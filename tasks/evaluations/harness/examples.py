@@ -66,11 +66,17 @@ class Sampler:
         return kept
 
     def _is_itself(self, example: Any) -> bool:
-        """Whether an example is the document, or asks the same and has the same answer."""
+        """Whether an example is the document, or asks the same and has the same answer, but for case and
+        spaces."""
         if self.doc is None or example == self.doc:
             return self.doc is not None
         own, shots = self.library, self.library.fewshot_cfg
         return bool(
-            own.doc_to_text(example, shots.doc_to_text) == own.doc_to_text(self.doc)
-            and own.doc_to_target(example, shots.doc_to_target) == own.doc_to_target(self.doc)
+            _plain(own.doc_to_text(example, shots.doc_to_text)) == _plain(own.doc_to_text(self.doc))
+            and _plain(own.doc_to_target(example, shots.doc_to_target)) == _plain(own.doc_to_target(self.doc))
         )
+
+
+def _plain(text: Any) -> Any:
+    """Return a text without case and further spaces, in which copies of a document differ."""
+    return " ".join(text.split()).casefold() if isinstance(text, str) else text

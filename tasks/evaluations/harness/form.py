@@ -224,7 +224,7 @@ def _filter(value: Mapping[str, Any]) -> Mapping[str, Any]:
     name = str(value.get("function"))
     if unknown := sorted(map(str, settings.keys() - FILTERS.get(name, frozenset()))):
         raise ValueError(f"the filter {name!r} has no setting {unknown[0]!r}")
-    if not isinstance(settings.get("group_select", 0), int):
+    if type(settings.get("group_select", 0)) is not int:  # True is an int, too
         raise ValueError("group_select is not a whole number")
     try:
         re.compile(settings.get("regex_pattern", ""))

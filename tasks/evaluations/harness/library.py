@@ -289,7 +289,10 @@ def _built(
             built = Entry(entry.name, kind, None, config)
             task = manager._factory.build(built, registry=manager._index)
     except Exception as error:  # data sets, templates and configs may raise anything
-        raise ValueError(f"task {entry.name!r} cannot be built: {sources._first_line(error)}") from error
+        reason = sources._first_line(error)
+        if isinstance(error, IndexError):
+            reason += "; the library tries its first document: is its label one of its options, from 0 on?"
+        raise ValueError(f"task {entry.name!r} cannot be built: {reason}") from error
     kind = str(task.OUTPUT_TYPE)
     if kind not in ("loglikelihood", "multiple_choice", "generate_until") or getattr(
         task, "MULTIMODAL", False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,24 @@ def test_a_document_is_never_among_its_own_examples(
         study_of([written(tmp_path, num_fewshot=8, fewshot_config={"sampler": "first_n"}, **splits)])
 
 
+@pytest.mark.parametrize("change", [str.upper, lambda text: f"{text} ", lambda text: text.replace(" ", "  ")])
+def test_a_copy_of_a_document_is_never_among_its_examples(
+    tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    copy = ITEMS[0] | {"question": change(ITEMS[0]["question"]), "id": 9}
+    file = written(tmp_path, num_fewshot=6, fewshot_config={"sampler": "first_n"}, test_split="test")
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, [ITEMS[0], copy, *ITEMS[1:]])))
+    study = study_of([file])
+    for item in study.items[:2]:
+        context = " ".join(study.asked(item, HEADLINE).pairs[0].context.casefold().split())
+        assert context.count(ITEMS[0]["question"].casefold()) == 1
+
+
+def test_a_first_label_that_is_no_option_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"cannot be built: .*is its label one of its options, from 0 on\?"):
+        labelled(tmp_path, [9, 1, 1])
+
+
 def test_page_and_plan_say_where_examples_come_from(tmp_path: Path) -> None:
     files = write_tasks(tmp_path, ["first_shots", "shots_of_itself", "plain"])
     study = study_of(list(files.values()))
@@ -368,3 +387,13 @@ def test_the_index_of_the_library_is_made_once(tmp_path: Path, monkeypatch: pyte
     study_of([written(tmp_path)])
     monkeypatch.delattr(lm_eval.tasks, "TaskManager")
     assert study_of([written(tmp_path)]).items
+
+
+@pytest.mark.parametrize("group", ["1", [0], None, True, 1.0])
+def test_a_group_that_is_no_whole_number_is_refused(tmp_path: Path, group: Any) -> None:
+    (file,) = write_tasks(tmp_path, ["written"]).values()
+    pattern = {"function": "regex", "regex_pattern": "([a-z]+)", "group_select": group}
+    own = {"filter_list": [{"name": "own", "filter": [pattern, {"function": "take_first"}]}]}
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | own), encoding="utf-8")
+    with pytest.raises(ValueError, match="group_select is not a whole number"):
+        study_of([file])
