@@ -55,6 +55,20 @@ def test_a_text_that_many_cells_share_is_counted_for_each(
         table(path)
 
 
+@pytest.mark.parametrize(
+    ("limit", "elements", "words"),
+    [("MOST_ROWS", "<row/>", "more than 1,000 rows"), ("MOST_ELEMENTS", "<x/>", "more than 1,000 elements")],
+)
+def test_empty_rows_and_elements_are_counted(
+    limit: str, elements: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their number takes time, be there nothing in them."""
+    monkeypatch.setattr(xlsx, limit, 1000)
+    path = replaced(tmp_path / "t.xlsx", "sheet1", "</sheetData>", f"{elements * 1001}</sheetData>")
+    with pytest.raises(TableError, match=words):
+        table(path)
+
+
 def test_a_sheet_under_another_ending_is_refused(tmp_path: Path) -> None:
     path = replaced(tmp_path / "t.xlsx", "workbook.xml.rels", "sheet1.xml", "sheet1.txt")
     with pytest.raises(TableError, match="is not XML"):
