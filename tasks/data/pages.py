@@ -29,7 +29,9 @@ def size_of(file: BinaryIO, start: int, end: int) -> Size:
         file.seek(start)
         header, length = _Struct(file.read(_HEADER)).whole()
         unpacked, packed = header.get(2), header.get(3)
-        own = next((header[kind] for kind in _OF_KIND if isinstance(header.get(kind), dict)), {})
+        own: dict[int, Any] = next(
+            (header[kind] for kind in _OF_KIND if isinstance(header.get(kind), dict)), {}
+        )
         if not isinstance(unpacked, int) or not isinstance(packed, int) or unpacked < 0 or packed < 0:
             raise ValueError("a page of it has no size")
         n_bytes += length + unpacked

@@ -332,7 +332,7 @@ def _forms(key: str) -> set[str]:
     return forms | {form[::-1] for form in forms - {_octal(key)}}
 
 
-def _letters(order: str) -> dict[int, str]:
+def _letters(order: str) -> dict[int, int]:
     """Return what replaces each letter if the alphabet has another order."""
     return str.maketrans(ascii_lowercase + ascii_uppercase, order + order.upper())
 

@@ -95,6 +95,25 @@ def _in_ascii(host: str) -> str:
         return ""
 
 
+OWN_FIELDS = frozenset({
+    "candidateCount", "contents", "input", "instructions", "messages", "model", "n", "prompt", "stream",
+    "system", "systemInstruction", "system_instruction",
+})  # fmt: skip
+"""Fields of a request that say which model gets which prompt, in any API, and how many answers it gives."""
+
+
+def checked_body(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return further fields of requests; raises ValueError for one of ``OWN_FIELDS``.
+
+    The warehouse would name another model or prompt than was sent.
+    """
+    if own := sorted(fields.keys() & OWN_FIELDS):
+        raise ValueError(
+            f"{own[0]} is what every request sets itself and what is stored as sent: leave it out"
+        )
+    return fields
+
+
 class Family(NamedTuple):
     """Models with the same settings.
 

@@ -263,7 +263,7 @@ def _filter(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class Generation(_Closed):
-    """How a task's texts are drawn: every setting that an engine here has. The library has more."""
+    """Settings that say how a task's texts are drawn, all that engines here have. The library has more."""
 
     until: str | list[str] | None = None
     max_gen_toks: int | None = Field(None, ge=1, validation_alias=AliasChoices(*_LIMITS))
