@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -84,9 +85,13 @@ def _words(error: Exception) -> str | None:
         from tasks.engines.extras import advice
 
         return advice(error)
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        file = _TEMPORARY.sub(r"\1", str(error.filename2 or error.filename))
-        return f"{file}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        named = str(error.filename2 or error.filename or "")
+        where = _TEMPORARY.sub(r"\1", named) + ": " if named else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            where += "the disk is full: free some space there, or set CULTUREMETER_HOME to a larger disk: "
+        if where:
+            return f"{where}{error.strerror}"
     return str(error).strip() if _is_expected(error) else None
 
 

@@ -103,7 +103,7 @@ def serve(
     import uvicorn
 
     from deployments.people.app import create_app
-    from deployments.serve.sockets import patient
+    from deployments.serve.sockets import bounded
 
     with errors("run again to serve"):
         address = (origin or f"http://127.0.0.1:{port}").rstrip("/")
@@ -124,7 +124,7 @@ def serve(
             log_level="warning",
             server_header=False,
             timeout_keep_alive=75,
-            http=patient(),
+            **bounded(),
         )
         uvicorn.Server(config).run()
         site.store.close()

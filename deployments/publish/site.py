@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from warehouse.storage import room_for
 
 _HERE = Path(__file__).parent
 _NEEDED = 20_000_000
+_LARGEST_MARK = 1 << 26
 _NEWEST = "SELECT max(finished_at) FROM run WHERE status = 'finished'"
 
 
@@ -122,7 +123,7 @@ def check(folder: Path) -> None:
     if not there:
         return
     try:
-        ours = {MARK, *parse_json((folder / MARK).read_text(encoding="utf-8"))["files"]}
+        ours = {MARK, *_mark(folder)["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise WarehouseError(
             f"{folder} is not a site of culturemeter and is not overwritten: name an empty or new folder"
@@ -304,7 +305,7 @@ def verify(site: Path, expected: str | None = None, warehouse: Warehouse | None 
         WarehouseError: the folder is not a site.
     """
     try:
-        mark: dict[str, Any] = parse_json((site / MARK).read_text(encoding="utf-8"))
+        mark = _mark(site)
         files: dict[str, str] = dict(mark["files"])
         parts = [str(part) for part in mark.get("parts", ())]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -325,8 +326,26 @@ def _wrong_files(site: Path, files: dict[str, str]) -> Iterator[str]:
     for name in sorted(there - files.keys()):
         yield f"{name}: not part of the published site"
     for name in sorted(there & files.keys()):
-        if (site / name).is_symlink() or sha256((site / name).read_bytes()).hexdigest() != files[name]:
+        if _hash(site / name) != files[name]:
             yield f"{name}: changed since publishing"
+
+
+def _mark(site: Path) -> dict[str, Any]:
+    """Return the list of a site's files; raises OSError, ValueError or TypeError if there is none to read."""
+    if (site / MARK).is_symlink() or not (site / MARK).is_file():
+        raise ValueError(f"{MARK} is no file")
+    if (site / MARK).stat().st_size > _LARGEST_MARK:
+        raise ValueError(f"{MARK} has more than {_LARGEST_MARK:,} bytes")
+    mark: dict[str, Any] = parse_json((site / MARK).read_text(encoding="utf-8"))
+    return mark
+
+
+def _hash(path: Path) -> str:
+    """Return the SHA-256 of a file's content; "" for anything but a file, such as a link or a pipe."""
+    if path.is_symlink() or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _not_here(site: Path, parts: list[str], warehouse: Warehouse) -> Iterator[str]:

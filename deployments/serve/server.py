@@ -26,6 +26,7 @@ import time
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from deployments.show.display import say
@@ -64,11 +65,10 @@ class ServerError(RuntimeError):
 def configure(home: Path, verbose: bool = False) -> None:
     """Set Prefect's environment, before it is imported: state in a private folder of the home, no telemetry,
     logs of runs in the UI, and on the terminal only if verbose."""
-    with suppress(PermissionError):  # the folder belongs to another user
+    with suppress(OSError):  # the folder belongs to another user, or may only be read
         home.chmod(0o700)
-    (home / "prefect").mkdir(exist_ok=True)
     defaults = {
-        "PREFECT_HOME": str(home / "prefect"),
+        "PREFECT_HOME": str(_prefect_home(home)),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "PREFECT_LOGGING_LEVEL": "INFO",
@@ -78,6 +78,19 @@ def configure(home: Path, verbose: bool = False) -> None:
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
+
+
+def _prefect_home(home: Path) -> Path:
+    """Return the folder for Prefect's state: in the home, or one until this process ends if that is for
+    reading only, since commands that only read import Prefect too."""
+    folder = home / "prefect"
+    with suppress(OSError):
+        folder.mkdir(exist_ok=True)
+    if os.access(folder, os.W_OK):
+        return folder
+    temporary = TemporaryDirectory(prefix="culturemeter-", ignore_cleanup_errors=True)
+    atexit.register(temporary.cleanup)
+    return Path(temporary.name)
 
 
 def login(home: Path) -> str:

@@ -15,12 +15,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from socket import gethostname
 from typing import Any
 from uuid import UUID
 
 import httpx
-import psutil
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.client.schemas.filters import FlowRunFilter
@@ -39,7 +37,7 @@ from deployments.show.display import say
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import catalogue, find_spec
 from tasks.loop.steps import AT_WORK as TASKS_AT_WORK
-from tasks.loop.steps import machine
+from tasks.loop.steps import machine, process_of
 
 AT_WORK = FlowRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}})
 RESUMED = "run again, not signed in yet"
@@ -159,15 +157,11 @@ def is_gone(run: FlowRun, since: datetime) -> bool:
     is one of another host or container, or of this machine before it was last started: no such process
     reaches this server, which answers on 127.0.0.1 only.
     """
-    place, _, process = (run.infrastructure_pid or "").rpartition(":")
-    if not process.isdecimal() or place not in (machine(), gethostname()):
+    process = run.infrastructure_pid or ""
+    place, number = process.rpartition("/")[0], process.rpartition(":")[2]
+    if place != machine() or not number.isdecimal():
         return run.state is not None and run.state.timestamp < since
-    try:
-        begun = psutil.Process(int(process)).create_time()
-    except psutil.NoSuchProcess:
-        return True
-    # Another process reuses the number. Compared with the state, since a resumed run began long before.
-    return run.state is not None and begun > run.state.timestamp.timestamp() + 60
+    return process_of(int(number)) != process
 
 
 def _due(run: FlowRun) -> datetime:

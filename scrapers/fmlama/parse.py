@@ -74,10 +74,10 @@ def _objects(name: str, content: bytes) -> Iterator[tuple[str, Mapping[str, Any]
 def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[str, Any]:
     for field in TEXTS:
         if not isinstance(cells.get(field), str) or (field != "sub_label" and not cells[field].strip()):
-            raise ScrapeError(f"{where}, field {field}: expected a text, got {cells.get(field)!r}")
+            raise ScrapeError(f"{where}, field {field}: expected a text, got {_short(cells.get(field))}")
     for field in OPTIONAL_TEXTS:
         if not isinstance(cells.get(field), str | None):
-            raise ScrapeError(f"{where}, field {field}: expected a text or none, got {cells[field]!r}")
+            raise ScrapeError(f"{where}, field {field}: expected a text or none, got {_short(cells[field])}")
     labels = _labels(cells.get("obj_label"), f"{where}, field obj_label")
     ingredients = [label for label in labels if label]
     distinct = list(dict.fromkeys(ingredients))
@@ -99,5 +99,11 @@ def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[st
 
 def _labels(value: Any, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
-        raise ScrapeError(f"{where}: expected a list of texts, got {value!r}")
+        raise ScrapeError(f"{where}: expected a list of texts, got {_short(value)}")
     return [label.strip() for label in value]
+
+
+def _short(value: Any) -> str:
+    """Return the beginning of what a value is, for an error, which is printed and stored."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -21,6 +21,8 @@ from tasks.data.text import MOST_BYTES, MOST_CELLS, Source
 MOST_UNPACKED = 1 << 28
 """Most bytes of all parts of a workbook."""
 _MOST_PARTS = 10_000
+MOST_ELEMENTS, MOST_ROWS = 20_000_000, 1 << 20
+"""Most elements of XML in a part, empty ones too, and most rows of a sheet."""
 _CHUNK = 1 << 16
 _PLACE = re.compile(r"([A-Za-z]{1,3})(\d{1,7})")
 
@@ -100,12 +102,21 @@ class _Part:
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
         self.parser.StartDoctypeDeclHandler = self._doctype
+        self._n_elements = self._n_rows = 0
         self._row = self._column = self._last_row = self._last_column = 0
         self._is_in_text = self._is_shared = self._is_in_value = False
 
     def _start(self, tag: str, fields: dict[str, str]) -> None:
+        self._n_elements += 1
+        if self._n_elements > MOST_ELEMENTS:
+            raise TableError(f"a part of it has more than {MOST_ELEMENTS:,} elements", "save it as CSV")
         match tag.rpartition(":")[2]:
             case "row":
+                self._n_rows += 1
+                if self._n_rows > MOST_ROWS:
+                    raise TableError(
+                        f"it has more than {MOST_ROWS:,} rows, which no sheet has", "save it as CSV"
+                    )
                 row = fields.get("r", "")
                 self._row, self._column = int(row) if row.isdecimal() else self._row + 1, 0
             case "c":

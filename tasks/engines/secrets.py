@@ -5,27 +5,29 @@ server is cleaned before it is cut, stored or shown.
 
 A text is compared with the key in its *plain form*. Encodings by signs (percent, entities, codes)
 are undone, step by step while something is left to undo. Then only letters and digits stay, in lower case, so
-that blanks, joiners, other shapes of the same letters, chunks and cases do not matter. The key itself is
-compared in its coded forms (hexadecimal, octal, Base64, Base32, ROT13, reversed). Long runs that are coded
-twice are decoded.
+that blanks, joiners, chunks and cases do not matter; nor do other shapes of the same letters, signs that look
+like them, and signs that stand for them unseen. The key itself is compared in its coded forms (hexadecimal,
+octal, Base64, Base32, ROT13, reversed). Long runs that are coded twice are decoded.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+
+from tasks.engines.look_alikes import LOOKS_LIKE
 
 SHORT_SECRET = 16
 """Fewest characters of a key that is also removed from answers; a shorter one may be a common word."""
@@ -38,13 +40,18 @@ _SIGNS = re.compile(
     r"(?=[%=\\&U\d])(?:"
     r"(?:\b\d{2,3}[\s,;.|:/-]+){7,}\d{2,3}\b"  # codes: 115, 107, 45 …
     r"|(?<![01])[01]{8}(?:[\s,;.|:/-]*[01]{8}){7,}"  # bits
-    r"|%[0-9a-fA-F]{2}|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}(?![0-9A-Za-z])|=[0-9A-F]{2}(?==)"  # quoted-printable
+    r"|%[c-fC-F][0-9a-fA-F](?:%[89abAB][0-9a-fA-F]){1,3}"  # letters beyond ASCII in UTF-8
+    r"|=[C-F][0-9A-F](?:(?:=\r?\n)?=[89AB][0-9A-F]){1,3}"
+    r"|\\{1,4}x[c-fC-F][0-9a-fA-F](?:\\{1,4}x[89abAB][0-9a-fA-F]){1,3}"
+    r"|(?:\\{1,4}|%)u[dD][89abAB][0-9a-fA-F]{2}(?:\\{1,4}|%)u[dD][c-fC-F][0-9a-fA-F]{2}"  # and in UTF-16
+    r"|\\{1,4}N\{[A-Z0-9 -]{3,80}\}"
+    r"|%[0-9a-fA-F]{2}|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}|=\r?\n"  # quoted-printable
     r"|\\{1,4}[nrt]|\\{1,4}u(?:\{[0-9a-fA-F]{1,6}\}|[0-9a-fA-F]{4})|\\{1,4}x[0-9a-fA-F]{2}|\\{1,4}[0-7]{3}"
     r"|\\{1,4}U[0-9a-fA-F]{8}|\b0[xX][0-9a-fA-F]{2}\b|U\+[0-9a-fA-F]{4,6}"
     r"|&\#\d{1,7};?|&\#[xX][0-9a-fA-F]{1,7};?|&[0-9A-Za-z]{1,12};)"
 )
 """One sign, or a list of codes, in another spelling."""
-_CODED = re.compile(r"[A-Za-z0-9+/_-]{32,}={0,6}")
+_CODED = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,6}")
 """A run that may be coded text."""
 
 
@@ -196,19 +203,43 @@ class _Plain(dict[int, str]):
     """Code point -> its letters and digits in ASCII, in lower case; computed once for each."""
 
     def __missing__(self, code: int) -> str:
-        folded = unicodedata.normalize("NFKC", chr(code)).casefold()
-        self[code] = kept = "".join(sign for sign in folded if sign.isascii() and sign.isalnum())
+        sign = chr(code)
+        if 0xE0020 <= code <= 0xE007E:  # a tag, or a selector: both show nothing
+            sign = chr(code - 0xE0000)
+        elif 0xE0100 <= code <= 0xE01EF:
+            sign = chr(code - 0xE0100 + 16)
+        shown = unicodedata.normalize("NFKD", sign).casefold()
+        kept = "".join(each for each in shown if each.isascii() and each.isalnum())
+        if not kept:
+            kept = LOOKS_LIKE.get(sign) or LOOKS_LIKE.get(shown[:1]) or _by_name(sign)
+        self[code] = kept = kept.translate(_ALIKE)
         return kept
 
 
+def _by_name(sign: str) -> str:
+    """Return the letter or digit that a sign is by its name in Unicode; "" if it is none."""
+    if (digit := unicodedata.digit(sign, None)) is not None:
+        return str(digit)
+    match = _NAMED.search(unicodedata.name(sign, ""))
+    return match[1].lower() if match else ""
+
+
+_NAMED = re.compile(
+    r"(?:LATIN|NEGATIVE|REGIONAL|MODIFIER)\b.*\b(?:LETTER|CAPITAL|SMALL|TURNED|REVERSED|SCRIPT|OPEN|DOTLESS"
+    r"|SIDEWAYS|STRETCHED|INSULAR) ([A-Z])(?= WITH\b|$)"
+)
+_ALIKE = str.maketrans("i10", "llo")
+"""Letters and digits of ASCII that look alike."""
 _PLAIN = _Plain()
+_LOWER = bytes(ord(chr(code).lower().translate(_ALIKE)) if code < 128 else code for code in range(256))
 _NOT_PLAIN = bytes(code for code in range(256) if not chr(code).isalnum() or code > 127)
 
 
 def plain(text: str) -> str:
-    """Return the letters and digits of a text in ASCII and in lower case; everything else is left out."""
+    """Return the letters and digits of a text in ASCII and in lower case, those that look alike as one;
+    everything else is left out."""
     if text.isascii():  # much faster
-        return text.encode().translate(None, _NOT_PLAIN).decode().lower()
+        return text.encode().translate(_LOWER, _NOT_PLAIN).decode()
     return text.translate(_PLAIN)
 
 
@@ -228,12 +259,20 @@ def _sign(match: re.Match[str]) -> str:
             return "".join(chr(int(code)) for code in re.findall(r"\d+", text))
         if text[0] == "&":
             return html.unescape(text)
+        if text[:2] in ("=\r", "=\n"):
+            return ""
+        if (name := re.fullmatch(r"\\+N\{(.*)\}", text)) is not None:
+            return unicodedata.lookup(name[1])
+        if (halves := re.findall(r"u([dD][89a-fA-F][0-9a-fA-F]{2})", text)) and len(halves) == 2:
+            return bytes.fromhex("".join(halves)).decode("utf-16-be")
+        if len(codes := re.findall(r"(?:[%=]|\\x)([0-9a-fA-F]{2})", text)) > 1:
+            return bytes.fromhex("".join(codes)).decode()
         if text[0] == "\\" and text.lstrip("\\") in "nrt":
             return " "
         if text[0] == "\\" and text.lstrip("\\")[0].isdigit():
             return chr(int(text.lstrip("\\"), 8))
         return chr(int(re.sub(r"^(\\+[uxU]\{?|%u?|=|0[xX]|U\+)", "", text).rstrip("}"), 16))
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, KeyError):
         return text
 
 
@@ -285,12 +324,21 @@ def _spellings(key: str) -> set[str]:
 def _forms(key: str) -> set[str]:
     """Return the coded forms of the key."""
     raw = key.encode()
-    forms = {key, raw.hex(), codecs.encode(key, "rot13"), _octal(key)}
+    forms = {key, raw.hex(), _octal(key), *(key.translate(way) for way in _OTHER_LETTERS)}
     forms |= _shifted(raw, base64.b64encode, 3, 4) | _shifted(raw, base64.b32encode, 5, 8)
     wide = key.encode("utf-16-le")
     forms |= _shifted(wide, base64.b64encode, 3, 4) | {wide.hex()}
     forms |= {base64.b85encode(raw).decode(), base64.a85encode(raw).decode()}
     return forms | {form[::-1] for form in forms - {_octal(key)}}
+
+
+def _letters(order: str) -> dict[int, int]:
+    """Return what replaces each letter if the alphabet has another order."""
+    return str.maketrans(ascii_lowercase + ascii_uppercase, order + order.upper())
+
+
+_OTHER_LETTERS = (_letters(ascii_lowercase[13:] + ascii_lowercase[:13]), _letters(ascii_lowercase[::-1]))
+"""ROT13, and the alphabet backwards."""
 
 
 def _octal(key: str) -> str:

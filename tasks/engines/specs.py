@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tasks.engines import checkpoint, content
 from tasks.engines import options as engine_options
@@ -23,6 +31,7 @@ from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served import keys
 from tasks.engines.served.by_name import fields_of
 from tasks.engines.served.providers import SERVERS, server, thinking_tokens, unsent
+from tasks.engines.templates import checked_variables
 from tasks.identity import checked_name
 from tasks.parsing import complaints, parse_toml, plain, text_of
 
@@ -88,7 +97,7 @@ class EngineSpec(BaseModel):
         default="auto",
         description="auto: chat if the tokenizer has a chat template, else base, which completes a line",
     )
-    chat_template_kwargs: dict[str, Any] = Field(
+    chat_template_kwargs: Annotated[dict[str, Any], AfterValidator(checked_variables)] = Field(
         default_factory=dict,
         description="variables of the model's chat template, such as enable_thinking; for scores, thinking "
         "is switched off without them",

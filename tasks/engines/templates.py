@@ -41,6 +41,13 @@ THINKING = re.compile(
 )
 """Contents of a template whose model may think: a block, or a variable for thoughts."""
 
+_OF_THE_TOKENIZER = frozenset({
+    "add_generation_prompt", "chat_template", "continue_final_message", "conversation", "documents",
+    "max_length", "padding", "return_assistant_tokens_mask", "return_dict", "return_tensors", "tokenize",
+    "tokenizer_kwargs", "tools", "truncation",
+})  # fmt: skip
+"""Arguments of ``apply_chat_template``, which are no variables of a template."""
+
 SWITCHES: Mapping[str, tuple[Any, Any]] = {
     "enable_thinking": (False, True),
     "thinking": (False, True),
@@ -87,6 +94,16 @@ class Place:
     word: str = ""
     suffix: str = ""
     end: str = ""
+
+
+def checked_variables(variables: dict[str, Any]) -> dict[str, Any]:
+    """Return variables of a template; raises ValueError for what the tokenizer would take for its own.
+
+    It would take another template from there, which is no part of the model.
+    """
+    if own := sorted(variables.keys() & _OF_THE_TOKENIZER):
+        raise ValueError(f"{own[0]} is no variable of a chat template: leave it out")
+    return variables
 
 
 def prompt(tokenizer: Any, messages: Sequence[Message], variables: Variables | None = None) -> Rendered:

@@ -144,6 +144,26 @@ def machine() -> str:
     return f"{gethostname()}/{boot}"
 
 
+def process_of(number: int) -> str:
+    """Return what identifies a process of this host; "" if there is none of that number.
+
+    Its start counts too, in the time since the host started: a container that is made anew has the same name,
+    and gives the same numbers to other processes.
+    """
+    try:
+        begun = Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+    except (FileNotFoundError, ProcessLookupError):
+        if Path("/proc/self/stat").exists():
+            return ""
+        import psutil
+
+        try:
+            begun = f"{psutil.Process(number).create_time():.0f}"
+        except psutil.NoSuchProcess:
+            return ""
+    return f"{machine()}/{begun}:{number}"
+
+
 def record_process() -> None:
     """Record this process in the current flow run, so that the run counts as crashed once it is gone.
 
@@ -155,7 +175,7 @@ def record_process() -> None:
         return
     run = context.flow_run
     with get_client(sync_client=True) as client:
-        client.update_flow_run(run.id, infrastructure_pid=f"{machine()}:{os.getpid()}")
+        client.update_flow_run(run.id, infrastructure_pid=process_of(os.getpid()))
         if run.run_count > 1:
             this_run = FlowRunFilter.model_validate({"id": {"any_": [run.id]}})
             for task_run in client.read_task_runs(flow_run_filter=this_run, task_run_filter=AT_WORK):

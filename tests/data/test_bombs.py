@@ -55,6 +55,20 @@ def test_a_text_that_many_cells_share_is_counted_for_each(
         table(path)
 
 
+@pytest.mark.parametrize(
+    ("limit", "elements", "words"),
+    [("MOST_ROWS", "<row/>", "more than 1,000 rows"), ("MOST_ELEMENTS", "<x/>", "more than 1,000 elements")],
+)
+def test_empty_rows_and_elements_are_counted(
+    limit: str, elements: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their number takes time, be there nothing in them."""
+    monkeypatch.setattr(xlsx, limit, 1000)
+    path = replaced(tmp_path / "t.xlsx", "sheet1", "</sheetData>", f"{elements * 1001}</sheetData>")
+    with pytest.raises(TableError, match=words):
+        table(path)
+
+
 def test_a_sheet_under_another_ending_is_refused(tmp_path: Path) -> None:
     path = replaced(tmp_path / "t.xlsx", "workbook.xml.rels", "sheet1.xml", "sheet1.txt")
     with pytest.raises(TableError, match="is not XML"):
@@ -79,6 +93,60 @@ def test_a_text_that_a_parquet_file_repeats_is_in_memory_once(
     for read in (table, lambda path: list(rows(path))):
         with pytest.raises(TableError, match="it unpacks to"):
             read(path)
+
+
+def forged(path: Path, said: int, claimed: int) -> Path:
+    """Write another number into the footer of a Parquet file, in as many bytes."""
+
+    def coded(number: int, length: int = 0) -> bytes:
+        parts = []
+        number <<= 1
+        while number > 127 or len(parts) < length - 1:
+            parts.append(number & 127 | 128)
+            number >>= 7
+        return bytes([*parts, number])
+
+    data = path.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    old = coded(said)
+    assert old in data[footer:]
+    path.write_bytes(data[:footer] + data[footer:].replace(old, coded(claimed, len(old))))
+    return path
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("what", ["bytes", "values"])
+@pytest.mark.parametrize("with_dictionary", [False, True])
+def test_a_footer_that_states_less_than_the_pages_hold_is_found(
+    version: str, what: str, with_dictionary: bool, tmp_path: Path
+) -> None:
+    path, n = tmp_path / "t.parquet", 5003
+    made = pa.table({"a": [f"{i:03}" + "x" * 5000 for i in range(50)] * 100 + ["y"] * 3})
+    pq.write_table(
+        made, path, compression="zstd", use_dictionary=with_dictionary, data_page_version=version,
+        write_statistics=False, store_schema=False,
+    )  # fmt: skip
+    assert len(list(rows(path))) == n
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    said = {"bytes": chunk.total_uncompressed_size, "values": chunk.num_values}[what]
+    forged(path, said, 7)
+    for read in (table, lambda path: list(rows(path)), parquet.frame):
+        with pytest.raises(TableError, match=r"pages of column 'a' hold more|not a readable Parquet"):
+            read(path)
+
+
+def test_a_column_and_lists_that_are_read_at_once_are_limited_where_rows_are_streamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": pa.array([[None] * 10_000], pa.list_(pa.int8()))}), path)
+    monkeypatch.setattr(parquet, "_MOST_IN_LISTS", 9_000)
+    with pytest.raises(TableError, match="lists of one row group have 9,999 values"):
+        list(rows(path))
+    pq.write_table(pa.table({"a": ["x" * 10_000]}), path, use_dictionary=False)
+    monkeypatch.setattr(parquet, "_LARGEST_CHUNK", 9_000)
+    with pytest.raises(TableError, match=r"it unpacks to .* in one column of a row group: write smaller"):
+        list(rows(path))
 
 
 def test_nested_parquet_values_are_those_of_polars(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from deployments.serve import serving
-from tasks.loop.steps import machine
+from tasks.loop.steps import machine, process_of
 
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -41,7 +41,9 @@ def flow_run(pid: int, is_cancelling: bool = False) -> Any:
     state = SimpleNamespace(is_cancelling=lambda: is_cancelling, timestamp=SINCE - timedelta(hours=1))
     if pid == os.getpid():
         state.timestamp = datetime.now(UTC)
-    return SimpleNamespace(id=uuid4(), infrastructure_pid=f"{machine()}:{pid}", state=state, run_count=1)
+    return SimpleNamespace(
+        id=uuid4(), infrastructure_pid=process_of(pid) or f"{machine()}/1:{pid}", state=state, run_count=1
+    )
 
 
 def test_tasks_of_a_crashed_child_flow_are_closed() -> None:

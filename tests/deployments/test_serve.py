@@ -25,7 +25,7 @@ from deployments.cli.serve import check_cron
 from deployments.evaluations import doors, params, profiles
 from deployments.serve.server import login
 from deployments.serve.serving import RESUMED, is_gone, may_resume, sort_out
-from tasks.loop.steps import machine
+from tasks.loop.steps import machine, process_of
 from tests.conftest import command, environment, prefect_post
 from tests.ports import free_port
 from tests.waiting import until
@@ -229,22 +229,22 @@ def test_run_started_by_hand_goes_first_and_is_never_missed() -> None:
 @pytest.mark.parametrize(
     ("process", "expected"),
     [
-        (f"{socket.gethostname()}:{os.getpid()}", False),
-        (f"{socket.gethostname()}:999999999", True),
-        (f"{socket.gethostname()}:1", True),  # the run is older than this process: its number was reused
-        (f"{machine()}:{os.getpid()}", False),
-        (f"{machine()}:999999999", True),
+        (process_of(os.getpid()), False),
+        (f"{machine()}/1:999999999", True),
+        (f"{machine()}/1:{os.getpid()}", True),  # of a container of this name that was made anew
+        (f"{machine()}:{os.getpid()}", True),
+        (f"{socket.gethostname()}:{os.getpid()}", True),
         ("another-host:1", True),
-        ("another-host/with-its-boot:1", True),
-        (f"{socket.gethostname()}/another-boot:{os.getpid()}", True),
+        ("another-host/with-its-boot/1:1", True),
+        (process_of(os.getpid()).replace(machine(), f"{socket.gethostname()}/another-boot"), True),
         (None, True),
     ],
     ids=[
         "alive",
         "ended",
         "reused number",
-        "alive, this boot",
-        "ended, this boot",
+        "without its start",
+        "of an older version",
         "another host",
         "another container",
         "another boot",
@@ -252,12 +252,19 @@ def test_run_started_by_hand_goes_first_and_is_never_missed() -> None:
     ],
 )
 def test_run_has_crashed_if_its_process_has_ended(process: str | None, expected: bool) -> None:
-    begun = datetime(2001, 1, 1, tzinfo=UTC) if process and process.endswith(":1") else datetime.now(UTC)
-    run = FlowRun(
-        flow_id=uuid4(), infrastructure_pid=process, start_time=begun, state=Running(timestamp=begun)
-    )
+    now = datetime.now(UTC)
+    run = FlowRun(flow_id=uuid4(), infrastructure_pid=process, start_time=now, state=Running(timestamp=now))
     assert is_gone(run, since=datetime.now(UTC)) is expected
     assert not is_gone(FlowRun(flow_id=uuid4(), state=Running()), since=NOW)  # no process is recorded yet
+
+
+def test_a_process_is_known_by_its_start() -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        known = process_of(other.pid)
+        assert known == process_of(other.pid) != process_of(os.getpid())
+        assert known.rpartition(":")[2] == str(other.pid)
+        other.kill()
+    assert process_of(other.pid) == ""
 
 
 def test_a_run_of_another_host_that_began_after_this_server_has_not_crashed() -> None:
@@ -287,7 +294,7 @@ def test_schedule_with_seconds_is_refused(cron: str) -> None:
 def test_resumed_run_older_than_its_process_has_not_crashed() -> None:
     begun = datetime.now(UTC) - timedelta(days=1)
     run = FlowRun(
-        flow_id=uuid4(), infrastructure_pid=f"{socket.gethostname()}:{os.getpid()}", start_time=begun,
+        flow_id=uuid4(), infrastructure_pid=process_of(os.getpid()), start_time=begun,
         state=Running(timestamp=datetime.now(UTC)),
     )  # fmt: skip
     assert not is_gone(run, since=NOW)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from threading import Thread
 import pytest
 from packaging.version import Version
 
+from deployments.cli import common
 from deployments.serve import server
 from deployments.serve.server import ServerError, connect, started
 from tests.ports import free_port
@@ -188,3 +191,28 @@ def test_automation_can_change_while_the_server_holds_its_lock() -> None:
         until(lambda: changed)
     finally:
         vars(automations)["run_coro_as_sync"] = before
+
+
+def test_prefects_state_is_elsewhere_if_the_home_is_for_reading_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(Path, "chmod", lambda *_: _fail(errno.EROFS))
+    values = {name: value for name, value in os.environ.items() if name != "PREFECT_HOME"}
+    monkeypatch.setattr(os, "environ", values)  # it sets further ones
+    server.configure(tmp_path)
+    place = Path(values["PREFECT_HOME"])
+    assert place.is_dir()
+    assert tmp_path not in place.parents
+
+
+@pytest.mark.parametrize("file", [None, "/a/b"])
+def test_a_full_disk_is_one_line_that_says_what_to_do(file: str | None) -> None:
+    words = common._words(OSError(errno.ENOSPC, "No space left on device", file))
+    assert words is not None
+    assert "the disk is full: free some space" in words
+    assert (file or "") in words
+
+
+def _fail(number: int) -> None:
+    raise OSError(number, os.strerror(number))

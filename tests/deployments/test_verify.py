@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from hashlib import sha256
@@ -11,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from deployments.publish import site as site_module
 from deployments.publish.site import MARK, verify
 from tasks.data import parquet
 from tests.deployments.commands import call, refused
@@ -53,6 +55,32 @@ def test_changed_missing_or_added_file_is_named(
     change(site)
     (problem,) = verify(site).problems
     assert problem.startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+@pytest.mark.parametrize("name", [METRICS, MARK])
+def test_what_is_no_file_is_not_read(site: Path, kind: str, name: str) -> None:
+    """Reading a pipe would never end."""
+    kept = (site / name).rename(site.with_name("kept"))
+    match kind:
+        case "pipe":
+            os.mkfifo(site / name)
+        case "link":
+            (site / name).symlink_to(kept)
+        case _:
+            (site / name).mkdir()
+    if name == MARK:
+        with pytest.raises(WarehouseError, match="is not a site of culturemeter"):
+            verify(site)
+        return
+    (problem,) = verify(site).problems
+    assert problem in (f"{name}: changed since publishing", f"{name}: missing")
+
+
+def test_a_list_of_files_of_any_size_is_not_read(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_module, "_LARGEST_MARK", 100)
+    with pytest.raises(WarehouseError, match="is not a site of culturemeter"):
+        verify(site)
 
 
 def edited(site: Path) -> None:

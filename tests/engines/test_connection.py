@@ -157,6 +157,11 @@ def test_lost_connection_is_not_an_address_that_cannot_be_reached() -> None:
         (" https://llm.example.org/v1", "not a valid URL"),
         ("https://llm.example.org/v1\n", "not a valid URL"),
         ("https://llm .example.org/v1", "not a valid URL"),
+        ("https://[::1]llm.example.org/v1", "not a valid URL"),
+        ("https://api.\u03bfpenai.com/v1", r"other than a to z.* as api\.xn--penai-qce\.com"),
+        ("https://\uff41pi.openai.com/v1", r"other than a to z.* as api\.openai\.com"),
+        ("https://localhost%2ellm.example.org/v1", "other than a to z"),
+        ("https://localhost\u3002llm.example.org/v1", "other than a to z"),
     ],
 )
 def test_address_that_takes_no_path_is_refused(url: str, words: str) -> None:

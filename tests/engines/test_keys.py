@@ -6,9 +6,12 @@ import asyncio
 import base64
 import codecs
 import json
+import quopri
 import random
 import re
+import unicodedata
 from collections.abc import Callable
+from string import ascii_lowercase
 from typing import Any
 from urllib.parse import quote
 
@@ -17,8 +20,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tasks.engines.look_alikes import LOOKS_LIKE
 from tasks.engines.protocols import Generation
-from tasks.engines.secrets import SHORT_SECRET, Secrets, plain
+from tasks.engines.secrets import SHORT_SECRET, Secrets, _letters, plain
 from tasks.engines.served.anthropic_http import read_message
 from tasks.engines.served.endings import STORED
 from tasks.engines.served.failures import Failed, Unfit, Unreadable
@@ -102,6 +106,55 @@ CODED: dict[str, Callable[[str], str]] = {
     "wide bytes": lambda key: key.encode("utf-16-be").hex(" "),
 }
 """Spellings that are undone before texts are compared with the key."""
+CYRILLIC = str.maketrans("aceopxysijhABCEHKMOPTXYS", "асеорхуѕіјһАВСЕНКМОРТХУЅ")
+GREEK = str.maketrans("oviuABEHIKMNOPTXYZ", "ονιυΑΒΕΗΙΚΜΝΟΡΤΧΥΖ")
+SMALL_CAPITALS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡxʏᴢ")
+
+
+def letters(upper: int, lower: int, digits: int | None = None) -> Callable[[str], str]:
+    """Return the spelling with the letters, and digits, of another alphabet that begins at these places."""
+
+    def spelled(sign: str) -> str:
+        for kind, start, base in (("isupper", upper, "A"), ("islower", lower, "a"), ("isdigit", digits, "0")):
+            if getattr(sign, kind)() and start is not None:
+                return chr(start + ord(sign) - ord(base))
+        return sign
+
+    return lambda key: "".join(map(spelled, key))
+
+
+ALIKE: dict[str, Callable[[str], str]] = {
+    "Cyrillic": lambda key: key.translate(CYRILLIC),
+    "Greek": lambda key: key.translate(GREEK),
+    "Cyrillic and Greek": lambda key: key.translate(CYRILLIC).translate(GREEK),
+    "Cyrillic, spaced": lambda key: " ".join(key.translate(CYRILLIC)),
+    "Cyrillic in percents": lambda key: quote(key.translate(CYRILLIC), safe=""),
+    "Cyrillic in JSON": lambda key: json.dumps(key.translate(CYRILLIC)),
+    "Cyrillic in entities": lambda key: "".join(f"&#{ord(sign)};" for sign in key.translate(CYRILLIC)),
+    "Cyrillic in Base64": lambda key: base64_of(key.translate(CYRILLIC).encode()),
+    "Cyrillic, reversed": lambda key: key.translate(CYRILLIC)[::-1],
+    "Cyrillic, quoted-printable": lambda key: quopri.encodestring(key.translate(CYRILLIC).encode()).decode(),
+    "Cyrillic bytes": lambda key: repr(key.translate(CYRILLIC).encode())[2:-1],
+    "Cyrillic names": lambda key: key.translate(CYRILLIC).encode("ascii", "namereplace").decode(),
+    "accents": lambda key: unicodedata.normalize("NFC", "".join(f"{sign}\u0302" for sign in key)),
+    "strokes": lambda key: "".join(f"{sign}\u0338" for sign in key),
+    "bold of mathematics": letters(0x1D400, 0x1D41A, 0x1D7CE),
+    "bold of mathematics in JSON": lambda key: json.dumps(letters(0x1D400, 0x1D41A, 0x1D7CE)(key)),
+    "monospace": letters(0x1D670, 0x1D68A, 0x1D7F6),
+    "in circles": letters(0x24B6, 0x24D0),
+    "in black circles": lambda key: letters(0x1F150, 0x1F150)(key.upper()),
+    "in black squares": lambda key: letters(0x1F170, 0x1F170)(key.upper()),
+    "flags": lambda key: letters(0x1F1E6, 0x1F1E6)(key.upper()),
+    "tags": lambda key: "".join(chr(0xE0000 + ord(sign)) for sign in key),
+    "selectors": lambda key: "x" + "".join(chr(0xE0100 + ord(sign) - 16) for sign in key),
+    "Arabic digits": letters(65, 97, 0x0660),
+    "digits of Devanagari": letters(65, 97, 0x0966),
+    "small capitals": lambda key: key.lower().translate(SMALL_CAPITALS),
+    "ones and zeros": lambda key: key.translate(str.maketrans("lIoO10", "1100lO")),
+    "Atbash": lambda key: key.translate(_letters(ascii_lowercase[::-1])),
+}
+"""Spellings with other signs, seen or unseen, for letters and digits."""
+CODED |= ALIKE
 
 
 def reply(text: str) -> dict[str, Any]:
@@ -199,19 +252,25 @@ def test_no_error_contains_part_of_a_key_wherever_it_is_cut(key: str, spelling: 
 
 
 @pytest.mark.parametrize("spelling", CODED)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(key=KEYS)
+@example(key="sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP")
 @example(key="_/0123456789abcdefghijklmnopqrstuvwxyzABCDEF+=")
 def test_encodings_are_undone_before_a_text_is_compared_with_the_key(key: str, spelling: str) -> None:
-    text = f"До {CODED[spelling](key)} после"  # a letter of the key beside it may be hidden too
+    text = f"前 {CODED[spelling](key)} 後"  # a letter of the key beside it may be hidden too
     secrets = Secrets(key)
     for hidden in (secrets.hide_in_answer(text), secrets.hide(text)):
-        assert hidden.startswith("До ")
-        assert hidden.endswith(" после")
-        assert len(plain(hidden.replace("[key]", ""))) < len("допосле") + 9, hidden
+        assert hidden.startswith("前 ")
+        assert hidden.endswith(" 後")
+        assert len(plain(hidden.replace("[key]", ""))) < 9, hidden
     body = caller(key).read_object(json.dumps(reply(text)).encode())
     assert secrets.are_in(json.dumps(reply(text)))
     assert not secrets.are_in(json.dumps(body))
+
+
+def test_every_sign_that_looks_like_a_letter_counts_as_it() -> None:
+    assert {plain(sign) for sign in LOOKS_LIKE} == set("23456789abcdefghjklmnopqrstuvwxyz")
+    assert all(plain(sign) == plain(letter) for sign, letter in LOOKS_LIKE.items())
 
 
 def test_answers_without_a_key_are_unchanged() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tasks.engines import templates
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.served.hosted import HostedOptions
+from tasks.engines.served.providers import OWN_FIELDS
 from tasks.engines.specs import (
     CATALOGUE,
     EngineSpec,
@@ -299,3 +303,25 @@ def test_base_style_is_another_engine_than_chat_style(kind: Any) -> None:
     auto = EngineSpec(name="m", kind=kind, model="m", content="x", dtype="float32")
     base = auto.model_copy(update={"prompt_style": "base"})
     assert base.hash() != auto.hash()
+
+
+@pytest.mark.parametrize("name", ["chat_template", "tools", "documents", "tokenize", "tokenizer_kwargs"])
+def test_variables_of_a_template_are_no_arguments_of_the_tokenizer(name: str) -> None:
+    """Such as another template, which would be no part of the model's content."""
+    with pytest.raises(ValidationError, match=f"{name} is no variable of a chat template"):
+        EngineSpec(name="x", model="a/b", chat_template_kwargs={"enable_thinking": False, name: "x"})
+
+
+def test_every_argument_of_the_tokenizer_is_known() -> None:
+    from transformers import PreTrainedTokenizerBase
+
+    arguments = inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters
+    assert arguments.keys() - {"self", "kwargs"} <= templates._OF_THE_TOKENIZER
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "google"])
+@pytest.mark.parametrize("name", sorted(OWN_FIELDS))
+def test_further_fields_of_a_request_are_not_its_model_or_prompt(kind: str, name: str) -> None:
+    spec = EngineSpec(name="x", kind=kind, model="m", options={"extra_body": {"top_k": 1, name: "x"}})
+    with pytest.raises(EngineError, match=f"{name} is what every request sets itself"):
+        spec.read_options(HostedOptions)

@@ -16,10 +16,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tasks.engines.protocols import (
     RAW,
@@ -44,7 +44,7 @@ from tasks.engines.secrets import Secrets
 from tasks.engines.served.connection import certificates, checked_key, open_client
 from tasks.engines.served.failures import TRANSIENT, Failed, TimedOut, Unfit, Unreachable, Unreadable
 from tasks.engines.served.keys import LOCAL_HOSTS
-from tasks.engines.served.providers import SERVERS, check_settings, thinking_tokens
+from tasks.engines.served.providers import SERVERS, check_settings, checked_body, thinking_tokens
 from tasks.engines.served.transport import MAX_COUNT, Caller, Pace
 from tasks.engines.specs import TRUST, EngineSpec, may_send_key
 from tasks.engines.templates import CLOSED, OPENED
@@ -105,7 +105,9 @@ class HostedOptions(BaseModel):
         ge=0,
         description="further tries after 408, 409, 421, 425, 429, 499, 5xx, time-outs, lost connections",
     )
-    extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
+    extra_body: Annotated[dict[str, Any], AfterValidator(checked_body)] = Field(
+        default_factory=dict, description="further fields of every request"
+    )
 
 
 class HostedGenerator(ABC):

@@ -52,8 +52,9 @@ def server(base_url: str) -> str:
     """Return a server's normalised name: host in lower case, port unless it is the default, path.
 
     Raises:
-        ValueError: the URL is not http, has blanks, a query or fragment, or the path of requests, after which
-            no path can stand, or holds a user name or password, which would be stored and shown.
+        ValueError: the URL is not http, has blanks, a query or fragment, a host that is not ASCII, or the
+            path of requests, after which no path can stand, or holds a user name or password, which would be
+            stored and shown.
     """
     try:
         parts = urlsplit(base_url)
@@ -75,8 +76,42 @@ def server(base_url: str) -> str:
         )
     if path := re.search(r"/(chat/completions|completions|responses|messages)/?$", parts.path):
         raise ValueError(f"base_url ends in {path[1]}, which requests add themselves: leave that out")
+    if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
+        raise ValueError(
+            "the host of base_url has signs other than a to z, 0 to 9, dots and hyphens, which may look like "
+            f"another host's: write it in ASCII{_in_ascii(host)}"
+        )
     host = f"[{host}]" if ":" in host else host
+    if not re.fullmatch(rf"{re.escape(host)}(?::\d+)?", parts.netloc, re.IGNORECASE):
+        raise ValueError("base_url is not a valid URL: write it like http://host:8000/v1")
     return (host if port in (None, default) else f"{host}:{port}") + parts.path.rstrip("/")
+
+
+def _in_ascii(host: str) -> str:
+    """Return ", as " and a host's form in ASCII; "" if it has none."""
+    try:
+        return f", as {host.encode('idna').decode()}"
+    except UnicodeError:
+        return ""
+
+
+OWN_FIELDS = frozenset({
+    "candidateCount", "contents", "input", "instructions", "messages", "model", "n", "prompt", "stream",
+    "system", "systemInstruction", "system_instruction",
+})  # fmt: skip
+"""Fields of a request that say which model gets which prompt, in any API, and how many answers it gives."""
+
+
+def checked_body(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return further fields of requests; raises ValueError for one of ``OWN_FIELDS``.
+
+    The warehouse would name another model or prompt than was sent.
+    """
+    if own := sorted(fields.keys() & OWN_FIELDS):
+        raise ValueError(
+            f"{own[0]} is what every request sets itself and what is stored as sent: leave it out"
+        )
+    return fields
 
 
 class Family(NamedTuple):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.engines.specs import is_allowed
 
@@ -27,22 +27,10 @@ AGGREGATIONS = frozenset({
     "bits_per_byte", "bleu", "brier_score", "bypass", "chrf", "chrf++", "f1", "matthews_corrcoef", "mean",
     "median", "nanmean", "perplexity", "ter", "weighted_perplexity",
 })  # fmt: skip
-_REGEX = frozenset({"regex_pattern", "group_select", "fallback"})
-FILTERS: Mapping[str, frozenset[str]] = {
-    "format_span": frozenset(),
-    "lowercase": frozenset(),
-    "majority_vote": frozenset(),
-    "map": frozenset({"mapping_dict", "default_value"}),
-    "multi_choice_regex": _REGEX | {"ignore_case", "ignore_punctuation", "regexes_to_ignore"},
-    "regex": _REGEX,
-    "regex_pos": _REGEX,
-    "remove_whitespace": frozenset(),
-    "take_first": frozenset(),
-    "take_first_k": frozenset({"k"}),
-    "uppercase": frozenset(),
-}
-"""Filters of the library -> their settings. Its filter ``custom`` calls a function."""
 SAMPLERS = frozenset({"default", "first_n"})
+_LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+"""Names of the most tokens of a text, all of which the library knows."""
+MOST_REPEATS, MOST_EXAMPLES = 1_000, 1_000
 OUTPUT_TYPES = frozenset({"loglikelihood", "loglikelihood_rolling", "multiple_choice", "generate_until"})
 
 CODE = "it runs code ({what}): review it, then add --trust-remote-code"
@@ -145,10 +133,16 @@ def check(name: str, config: Mapping[str, Any]) -> None:
     try:
         _Form.model_validate(dict(config))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][:3])
-        why = _WORDS.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
-        raise ValueError(f"task {name!r}: {where}: {why}") from error
+        raise ValueError(f"task {name!r}: {_first(error)}") from error
+    generation(name, config.get("generation_kwargs"))
+
+
+def _first(error: ValidationError, words: Mapping[str, str] | None = None) -> str:
+    """Return where the first error is, and what is wrong there. words: type of an error -> what is said."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][:3])
+    why = (words or _WORDS).get(first["type"], str(first["msg"]).removeprefix("Value error, "))
+    return f"{where}: {why}" if where else why
 
 
 _WORDS = {
@@ -201,8 +195,92 @@ def _one_of(known: Collection[str]) -> Any:
     return Annotated[str, AfterValidator(checked)]
 
 
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"it is no pattern: {error}") from error
+    return value
+
+
+_Pattern = Annotated[str, AfterValidator(_pattern)]
+
+
 class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Plain(_Closed):
+    """A filter without settings."""
+
+
+class _Map(_Closed):
+    mapping_dict: dict[str | int | float, Any]
+    default_value: Any = None
+
+
+class _First(_Closed):
+    k: int = Field(ge=1)
+
+
+class _Regex(_Closed):
+    regex_pattern: _Pattern = ""
+    group_select: int = 0
+    fallback: str = "[invalid]"
+
+
+class _ChoiceRegex(_Regex):
+    ignore_case: bool = False
+    ignore_punctuation: bool = False
+    regexes_to_ignore: list[_Pattern] | None = None
+
+
+FILTERS: Mapping[str, type[_Closed]] = {
+    **dict.fromkeys(
+        (
+            "format_span", "lowercase", "majority_vote", "remove_whitespace", "take_first", "uppercase",
+        ),
+        _Plain,
+    ),
+    "map": _Map,
+    "multi_choice_regex": _ChoiceRegex,
+    "regex": _Regex,
+    "regex_pos": _Regex,
+    "take_first_k": _First,
+}  # fmt: skip
+"""Filters of the library -> their settings. Its filter ``custom`` calls a function."""
+
+
+def _filter(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Check the settings of a filter that the library has."""
+    settings = {key: own for key, own in value.items() if key != "function"}
+    name = str(value.get("function"))
+    try:
+        FILTERS[name].model_validate(settings)
+    except ValidationError as error:
+        raise ValueError(f"the filter {name!r}: {_first(error)}") from error
+    return value
+
+
+class Generation(_Closed):
+    """Settings that say how a task's texts are drawn, all that engines here have. The library has more."""
+
+    until: str | list[str] | None = None
+    max_gen_toks: int | None = Field(None, ge=1, validation_alias=AliasChoices(*_LIMITS))
+    do_sample: bool | None = None
+    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
+    top_p: float = Field(1.0, gt=0, le=1)
+    num_beams: int = Field(1, ge=1)
+
+
+def generation(task: str, settings: Any) -> Generation:
+    """Return a task's ``generation_kwargs``, read; raises ValueError for an unknown or a wrong one."""
+    try:
+        return Generation.model_validate(settings or {})
+    except ValidationError as error:
+        known = ", ".join(sorted(Generation.model_fields.keys()))
+        why = _first(error, {"extra_forbidden": "no engine here has it: leave it out"})
+        raise ValueError(f"task {task!r}: generation_kwargs: {why} (known: {known})") from error
 
 
 class _Metric(_Closed):
@@ -213,24 +291,9 @@ class _Metric(_Closed):
     ignore_case: bool = False
     ignore_punctuation: bool = False
     ignore_numbers: bool = False
-    regexes_to_ignore: list[str] | None = None
+    regexes_to_ignore: list[_Pattern] | None = None
     average: str | None = None
     weight_by_size: bool = False
-
-
-def _filter(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Check the settings of a filter that the library has."""
-    settings = {key: own for key, own in value.items() if key != "function"}
-    name = str(value.get("function"))
-    if unknown := sorted(map(str, settings.keys() - FILTERS.get(name, frozenset()))):
-        raise ValueError(f"the filter {name!r} has no setting {unknown[0]!r}")
-    if type(settings.get("group_select", 0)) is not int:  # True is an int, too
-        raise ValueError("group_select is not a whole number")
-    try:
-        re.compile(settings.get("regex_pattern", ""))
-    except (re.error, TypeError) as error:
-        raise ValueError(f"regex_pattern is no pattern: {error}") from error
-    return value
 
 
 class _Ensemble(_Closed):
@@ -300,11 +363,11 @@ class _Form(_Closed):
     fewshot_delimiter: str = "\n\n"
     gen_prefix: str | None = None
     fewshot_config: _Fewshot | None = None
-    num_fewshot: int | None = None
+    num_fewshot: int | None = Field(None, ge=0, le=MOST_EXAMPLES)
     metric_list: list[_Metric] | None = None
     output_type: _one_of(OUTPUT_TYPES) = "generate_until"  # type: ignore[valid-type]
-    generation_kwargs: dict[str, Any] | None = None
-    repeats: int = 1
+    generation_kwargs: Any = None  # ``generation`` reads it
+    repeats: int = Field(1, ge=1, le=MOST_REPEATS)
     filter_list: list[_Ensemble] | None = None
     should_decontaminate: bool = False
     doc_to_decontamination_query: str | None = None

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from tasks.engines.protocols import RAW, Sampling, TextPair
 from tasks.evaluations.contract import GenerationParams, Rows
+from tasks.evaluations.harness import form
 from tasks.evaluations.harness.library import VERSION, HarnessTask, context_of, load_tasks
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.identity import digest
@@ -41,7 +42,6 @@ KNOBS = {"metric", "slice", "seed"}
 
 OWN = "the documents themselves"
 _DEFAULT_TOKENS = 256
-_READ = {"until", "max_gen_toks", "do_sample", "temperature", "top_p"}
 
 
 class HarnessParams(GenerationParams):
@@ -244,17 +244,17 @@ def sampling_of(task: HarnessTask, seed: int) -> Sampling:
     """Return how a task's texts are drawn; raises ValueError for settings that no engine here has."""
     if not task.writes:
         return Sampling()
-    own = dict(task.library.config.generation_kwargs or {})
-    if unknown := sorted(own.keys() - _READ):
-        raise ValueError(f"task {task.name!r}: generation_kwargs {', '.join(unknown)} cannot be set here")
-    until = own.get("until") or []
-    is_drawn = bool(own.get("do_sample")) or (own.get("do_sample") is None and bool(own.get("temperature")))
+    own = form.generation(task.name, task.library.config.generation_kwargs)
+    if own.num_beams > 1:
+        raise ValueError(f"task {task.name!r}: generation_kwargs: num_beams: no engine here has beams")
+    until = [own.until] if isinstance(own.until, str) else own.until or []
+    is_drawn = own.do_sample or (own.do_sample is None and bool(own.temperature))
     return Sampling(
-        temperature=float(own.get("temperature") or 1.0) if is_drawn else 0.0,
-        top_p=float(own.get("top_p", 1.0)) if is_drawn else 1.0,
-        max_tokens=int(own.get("max_gen_toks", _DEFAULT_TOKENS)),
+        temperature=own.temperature or 1.0 if is_drawn else 0.0,
+        top_p=own.top_p if is_drawn else 1.0,
+        max_tokens=own.max_gen_toks or _DEFAULT_TOKENS,
         seed=seed,
-        stop=tuple(filter(None, [until] if isinstance(until, str) else until)),
+        stop=tuple(filter(None, until)),
     )
 
 

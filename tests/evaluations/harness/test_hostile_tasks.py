@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from deployments.cli.app import app
 from tasks.engines.specs import TRUST
 from tasks.evaluations.harness import clone, form, sources
-from tasks.evaluations.harness.study import HarnessParams, build_study
+from tasks.evaluations.harness.study import HarnessParams, build_study, sampling_of
 from tests.evaluations.harness.tasks_written import ITEMS, write_tasks
 
 OUTSIDE, ADDRESS, COMMIT = "OUTSIDE", "http://127.0.0.1:9/x", "0123456789abcdef0123456789abcdef01234567"
@@ -83,6 +83,24 @@ def _data(files: Any, reader: str = "text", **more: Any) -> dict[str, Any]:
 
 
 M = f"../{OUTSIDE}/m.py"
+GENERATION: dict[str, dict[str, Any]] = {
+    "unknown": {"custom_generate": "@/m.py"},
+    "of the library of models": {"logits_processor": "@/m.py", "max_gen_toks": 8},
+    "beside a known one": {"max_gen_toks": 8, "max_new_tokens": 9},
+    "in words": {"temperature": "hot"},
+    "that is no number": {"temperature": float("nan")},
+    "below 0": {"temperature": -1.0},
+    "of no tokens": {"max_gen_toks": 0},
+    "of a share above 1": {"top_p": 2.0},
+    "until a mapping": {"until": {"a": "@/m.py"}},
+    "until numbers": {"until": [1]},
+}
+
+
+def _generation(**settings: Any) -> dict[str, Any]:
+    return {"output_type": "generate_until", "doc_to_target": "dish", "generation_kwargs": settings}
+
+
 HOSTILE: dict[str, dict[str, Any] | str] = {
     "metric": _metric(metric="@/m.py"),
     "metric of the hub": _metric(metric="someone/metric"),
@@ -97,6 +115,14 @@ HOSTILE: dict[str, dict[str, Any] | str] = {
     "filter custom": _filter(function="custom", filter_fn="@/m.f"),
     "filter setting": _filter(function="take_first", path="@/m.py"),
     "filter pattern": _filter(function="regex", regex_pattern="("),
+    "filter setting of another kind": _filter(function="regex", regex_pattern=".", fallback={"a": "@/m.py"}),
+    "filter k": _filter(function="take_first_k", k="@/m.py"),
+    "filter pattern to ignore": _filter(function="multi_choice_regex", regexes_to_ignore=["("]),
+    "metric pattern to ignore": _metric(regexes_to_ignore=["("]),
+    "repeats": {"repeats": 10**9},
+    "examples": {"num_fewshot": 10**9},
+    **{f"generation {name}": _generation(**one) for name, one in GENERATION.items()},
+    "generation that is a list": {"generation_kwargs": ["@/m.py"]},
     "sampler": {"fewshot_config": {"sampler": "@/m.py"}},
     "samples": {"fewshot_config": {"samples": "@/m.py"}},
     "few-shot process_docs": {"fewshot_config": {"process_docs": "@/m.f"}},
@@ -192,6 +218,35 @@ def test_a_hostile_task_is_refused_in_one_line_and_runs_and_reads_nothing(folder
         build_study(HarnessParams(models=["x"], tasks=[str(file)]), {}, {})
     assert "\n" not in str(caught.value)
     assert "root:x" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+@pytest.mark.parametrize("name", GENERATION)
+def test_an_unknown_setting_of_the_generation_is_named_with_the_known_ones(
+    folder: Path, name: str, is_trusted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With trust in its code too: no engine here has it."""
+    if is_trusted:
+        monkeypatch.setenv(TRUST, "remote-code")
+    (file,) = write_tasks(folder, ["written"]).values()
+    settings = GENERATION[name]
+    own = yaml.safe_load(file.read_text()) | {"generation_kwargs": settings, "metric_list": None}
+    file.write_text(yaml.safe_dump(own))
+    with pytest.raises(ValueError, match=r"^task 'invented_written'") as caught:
+        build_study(HarnessParams(models=["x"], tasks=[str(file)]), {}, {})
+    assert "\n" not in str(caught.value)
+    if name != "that is no number" or not is_trusted:
+        assert any(key in str(caught.value) for key in [*settings, "could not convert"])
+
+
+@pytest.mark.parametrize("limit", ["max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens"])
+def test_the_most_tokens_have_the_librarys_four_names(folder: Path, limit: str) -> None:
+    (file,) = write_tasks(folder, ["written"]).values()
+    settings = {limit: 9, "until": "x", "do_sample": True, "num_beams": 1}
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"generation_kwargs": settings}))
+    study = build_study(HarnessParams(models=["x"], tasks=[str(file)]), {}, {})
+    sampling = sampling_of(study.tasks["invented_written"], 1)
+    assert (sampling.max_tokens, sampling.stop, sampling.temperature) == (9, ("x",), 1.0)
 
 
 @pytest.mark.parametrize("name", ["metric", "text outside", "function", "include above"])

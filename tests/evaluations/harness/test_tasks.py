@@ -73,7 +73,7 @@ def test_function_of_a_task_needs_trust(tmp_path: Path, monkeypatch: pytest.Monk
          "has output_type loglikelihood_rolling: only"),
         ({"task": "first_days"}, "two tasks are called 'first_days': rename one"),
         (TASKS["written"] | {"generation_kwargs": {"num_beams": 3}},
-         "generation_kwargs num_beams cannot be set here"),
+         "generation_kwargs: num_beams: no engine here has beams"),
     ],
 )  # fmt: skip
 def test_unsafe_and_unsupported_tasks_are_refused(
