@@ -131,7 +131,8 @@ def _read(log: Log, choices: Choices) -> _Read:
     assert log.samples is not None
     header, names = log.header, _Names()
     items: dict[str, ImportedItem] = {}
-    values: dict[str, dict[str, list[float]]] = {}
+    values: dict[str, dict[str, float]] = {}
+    counts: dict[tuple[str, str], int] = {}  # of repeated answers
     why: dict[str, tuple[str, str, str]] = {}
     known: dict[str, set[str]] = {}
     for sample in log.samples():
@@ -140,7 +141,10 @@ def _read(log: Log, choices: Choices) -> _Read:
             raise ValueError(f"it has more than {MOST_ITEMS:,} samples: split it")
         own = values.setdefault(name, {})
         for metric, value in sample.scores.items():
-            own.setdefault(metric, []).append(value)
+            if metric in own:
+                n = counts[name, metric] = counts.get((name, metric), 1) + 1
+                value = own[metric] + (value - own[metric]) / n
+            own[metric] = value
         if is_new:
             for path in (choices.cluster, *choices.by):
                 if path and field_of(sample.fields, path) is None:
@@ -152,16 +156,13 @@ def _read(log: Log, choices: Choices) -> _Read:
     if not items:
         raise ValueError("it has no sample")
     first = _headline(header, values, choices.metric)
-    means = {name: {m: sum(v) / len(v) for m, v in own.items()} for name, own in values.items()}
+    numbers = [own[first.name] for own in values.values() if first.name in own]
     answers = {
         name: ImportedAnswer(
-            means[name], lost, unscored if first.name not in means[name] else "", answer[:LONGEST]
+            values[name], lost, unscored if first.name not in values[name] else "", answer[:LONGEST]
         )
         for name, (lost, unscored, answer) in why.items()
     }
-    numbers = [v for own in values.values() for v in own.get(first.name, ())]
-    if not numbers:
-        raise ValueError(f"no sample has a number of its metric {first.name!r}")
     names_of = tuple(rows.metrics_of(answers.values()))
     return _Read(log, first, tuple(sorted(items.values())), answers, _scale(first, numbers), names_of)
 
@@ -174,17 +175,21 @@ class _Names:
     """Names samples' items: by content, and documents that are there twice with a number."""
 
     def __init__(self) -> None:
-        self._ids: dict[str, list[str]] = {}
-        self._seen: set[tuple[str, int]] = set()
+        self._first: dict[str, str] = {}
+        self._others: dict[str, list[str]] = {}
 
     def of(self, sample: LoggedSample) -> tuple[str, bool]:
         """Return the name of a sample's item, and whether it is the item's first sample."""
-        ids = self._ids.setdefault(sample.item, [])
-        is_new = sample.id not in ids
+        if (first := self._first.get(sample.item)) is None:
+            self._first[sample.item] = sample.id
+            return sample.item, True
+        if first == sample.id:
+            return sample.item, False
+        others = self._others.setdefault(sample.item, [])
+        is_new = sample.id not in others
         if is_new:
-            ids.append(sample.id)
-        place = ids.index(sample.id)
-        return (f"{sample.item}-{place + 1}" if place else sample.item), is_new
+            others.append(sample.id)
+        return f"{sample.item}-{others.index(sample.id) + 2}", is_new
 
 
 def _no_field(path: str, sample: LoggedSample) -> str:
@@ -206,7 +211,7 @@ def _item(name: str, sample: LoggedSample, choices: Choices) -> ImportedItem:
     )
 
 
-def _headline(header: LogHeader, values: Mapping[str, Mapping[str, Any]], wanted: str) -> LoggedMetric:
+def _headline(header: LogHeader, values: Mapping[str, Mapping[str, float]], wanted: str) -> LoggedMetric:
     """Return the metric that is the headline: the named one, else the log's first that its samples have."""
     there = {metric for own in values.values() for metric in own}
     known = {metric.name: metric for metric in header.metrics} | {

@@ -20,7 +20,7 @@ Reader = Callable[[], Iterator[Log]]
 
 KINDS = (
     "results_….json of lm-evaluation-harness, .eval or .json of Inspect, a run folder of HELM, .json of "
-    "Every Eval Ever, or a table with the columns model, item and score (--model, --item, --score name others)"
+    "Every Eval Ever, or a table with columns model, item and score (--model, --item, --score name others)"
 )
 
 

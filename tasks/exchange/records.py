@@ -26,7 +26,7 @@ EMPTY, FILTERED, ERROR, MISSING = "empty", "filtered", "error", "missing"
 the log has no record of the item."""
 NOT_A_NUMBER = "its score is no finite number"
 LONGEST_LABEL = 120
-MOST_TEXTS = 6
+MOST_TEXTS = 3
 """Most texts of a document by which an item is recognised in another program's log."""
 _LEAST_TEXT = 12
 """Least letters of such a text: shorter ones, such as a level or a country, are those of many items."""
