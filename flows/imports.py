@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -49,12 +50,14 @@ _KNOWN = """
 SELECT DISTINCT model_hash FROM run
 WHERE NOT is_null AND status = 'finished' AND model = ? AND evaluation <> ?
 """
+_AT_ONCE = 16_384
+"""Answers in one part."""
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user chooses for an import.
+    """Options of an import.
 
     Attributes:
         cluster: field whose values are the clusters; "": the items. by: fields for slices.
@@ -71,7 +74,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a log.
+    """The outcome of one log.
 
     Attributes:
         kind: imported, same (it was there), published (aggregates alone) or refused.
@@ -287,12 +290,11 @@ def _store(
     request = study.request
     name, (run,) = request.hash(engine), session.run_ids().values()
     ids = {"request_hash": name, "run_id": run, "model": engine.name}
-    frame = ImportedAnswers.frame(answers)
-    steps.store_part(
-        request.kind,
-        part_name(name, request.units),
-        frame.with_columns(**{column: pl.lit(value) for column, value in ids.items()}),
-    )
+    provenance = {column: pl.lit(value) for column, value in ids.items()}
+    waiting = iter(answers.items())
+    while own := dict(islice(waiting, _AT_ONCE)):  # registering all at once would take much memory
+        frame = ImportedAnswers.frame(own).with_columns(**provenance)
+        steps.store_part(request.kind, part_name(name, [*own]), frame)
 
 
 def _params(read: _Read, model: str, is_stated: bool, choices: Choices) -> ImportedParams:

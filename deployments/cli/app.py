@@ -29,7 +29,7 @@ PANELS = {
         "ranking": "results:ranking",
         "browse": "browse:browse",
         "sql": "warehouse:sql",
-        "export": "browse:app",
+        "export": "export:app",
         "reproduce": "reproduce:app",
     },
     "People": {

@@ -77,7 +77,7 @@ _PROMPT = (
 )
 """Fields of a task's configuration that determine what is asked and how it is scored."""
 _INVALID = "[invalid]"
-"""What the harness's filters put in place of an answer that they do not find."""
+"""Text that the harness's filters put in place of an answer that they do not find."""
 
 
 def is_results(head: str) -> bool:

@@ -1,4 +1,4 @@
-"""What every format becomes: a header of one model's run of one task, and a stream of its samples. Pure."""
+"""The records of every format: a header of one model's run of one task, and a stream of samples. Pure."""
 
 from __future__ import annotations
 
