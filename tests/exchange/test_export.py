@@ -1,4 +1,4 @@
-"""Runs are written as files of Every Eval Ever that its schema accepts, and reading them back gives equal rows."""
+"""Runs are written as files of Every Eval Ever that fit its schema; reading them back gives equal rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from tasks.exchange import eee, eee_out
 from tests.deployments.commands import call
-from tests.docs.conftest import all_runs  # noqa: F401 - a fixture
 from tests.exchange import logs
 from tests.exchange.test_import import N, board, hits
 from tests.golden.harness import EVALUATIONS
@@ -91,7 +90,7 @@ def test_every_evaluation_is_written_and_read_back(
     evaluation: str,
     all_runs: Warehouse,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CULTUREMETER_HOME", str(all_runs.home))
     call("export", "eee", tmp_path, "--evaluation", evaluation)
