@@ -8,15 +8,16 @@ left to send. Texts are read from the log a second time, into the run's samples.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import polars as pl
 
-from flows import runs
+from flows import logged, runs
 from flows.evaluation import evaluate
+from flows.logged import Choices, LoggedRun
 from flows.session import RunSession, handed_over
 from tasks.data.errors import TableError
 from tasks.engines.content import HUB
@@ -28,22 +29,17 @@ from tasks.evaluations.imported.study import (
     TASK,
     ImportedAnswer,
     ImportedAnswers,
-    ImportedItem,
-    ImportedParams,
     ImportedStudy,
 )
-from tasks.exchange import Log, LoggedMetric, LoggedSample, LogHeader, Refused
-from tasks.exchange.records import field_of
+from tasks.exchange import Log, LogHeader, Refused
 from tasks.identity import checked_name, digest
 from tasks.loop import steps
 from tasks.loop.requests import Engine, part_name
 from tasks.loop.samples import Sample, Score
 from warehouse import Warehouse, WarehouseError, save_recipe
 
-MOST_ITEMS = 2_000_000
-"""Most samples of one model and task."""
-FEWER = 1e-6
-"""Difference between a log's own number and the mean of its samples that is rounding."""
+MOST_TOGETHER = 64
+"""Most models of one table that are stored together."""
 
 _PUBLISHED = "SELECT * EXCLUDE (evaluation) FROM recipe_published WHERE evaluation = ?"
 _KNOWN = """
@@ -52,24 +48,8 @@ WHERE NOT is_null AND status = 'finished' AND model = ? AND evaluation <> ?
 """
 _AT_ONCE = 16_384
 """Answers in one part."""
+_REFUSING = (TableError, ValueError, WarehouseError)
 _DTYPES = ("float32", "bfloat16", "float16")
-
-
-@dataclass(frozen=True)
-class Choices:
-    """Options of an import.
-
-    Attributes:
-        cluster: field whose values are the clusters; "": the items. by: fields for slices.
-        metric: the headline; "": the log's first. models: model of a log -> the name by which the user knows
-            it; the key "" stands for any. occasion: of logs without a date. limit: as ``--dry-run``'s.
-    """
-
-    cluster: str = ""
-    by: tuple[str, ...] = ()
-    metric: str = ""
-    models: Mapping[str, str] = field(default_factory=dict)
-    occasion: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,232 +71,136 @@ class Taken:
     n: int = 0
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A log that was read to its end."""
-
-    log: Log
-    metric: LoggedMetric
-    items: tuple[ImportedItem, ...]
-    answers: Mapping[str, ImportedAnswer]
-    scale: str
-    metrics: tuple[str, ...]
-
-
 def imported(found: Iterable[Log | Refused], choices: Choices, is_dry: bool = False) -> Iterator[Taken]:
     """Yield what became of each log; each is stored before the next is read.
 
     Args:
         is_dry: only say what would be stored.
     """
+    waiting: list[LoggedRun] = []
     for each in found:
+        is_read = isinstance(each, Log) and each.samples is not None
+        if waiting and not (
+            is_read and isinstance(each, Log) and each.header.file == waiting[0].log.header.file
+        ):
+            yield from _stored(waiting, choices, is_dry)
+            waiting = []
         if isinstance(each, Refused):
             yield Taken("refused", each.file, "", "", each.why)
             continue
-        header = each.header
-        about = header.file, header.model.name, header.task
         try:
-            if each.samples is None:
-                yield _published(header, choices, is_dry)
-            else:
-                yield from _run(_read(each, choices), choices, is_dry)
-        except (TableError, ValueError, WarehouseError) as error:
-            text = " ".join(str(error).removeprefix(header.file).lstrip(":, ").split())
-            yield Taken("refused", *about, text)
+            if not is_read:
+                yield _published(each.header, choices, is_dry)
+                continue
+            own = logged.read(each, choices)
+        except _REFUSING as error:
+            yield _refused(each.header, error)
+            continue
+        if waiting and (_key(own) != _key(waiting[0]) or len(waiting) >= MOST_TOGETHER):
+            yield from _stored(waiting, choices, is_dry)
+            waiting = []
+        waiting.append(own)
+    if waiting:
+        yield from _stored(waiting, choices, is_dry)
 
 
-def _read(log: Log, choices: Choices) -> _Read:
-    """Read a log to its end.
+def _key(read: LoggedRun) -> tuple[str, str]:
+    """Return what is equal for logs that are stored together."""
+    return read.study.config_hash(), read.study.params.occasion
+
+
+def _refused(header: LogHeader, error: Exception) -> Taken:
+    text = " ".join(str(error).removeprefix(header.file).lstrip(":, ").split())
+    return Taken("refused", header.file, header.model.name, header.task, text)
+
+
+def _stored(reads: Sequence[LoggedRun], choices: Choices, is_dry: bool) -> Iterator[Taken]:
+    """Store logs of one study as runs, unless they are there; yield what became of each.
+
+    They are one session of the loop, since each session writes the warehouse's file anew.
+    """
+    study, taken = reads[0].study, runs.namesakes(reads[0].study.config_hash())
+    new: dict[str, tuple[LoggedRun, Engine]] = {}
+    stated, done = list[str](), list[Taken]()
+    for read in reads:
+        header = read.log.header
+        try:
+            spec, is_stated = _spec(header, choices)
+            engine = replace(Engine.of(spec), occasion=study.params.occasion)
+            if engine.name in new or taken.get(engine.name, {engine.hash}) != {engine.hash}:
+                engine = replace(engine, name=f"{engine.name}#{engine.hash[:4]}")
+            if engine.name in new:
+                raise ValueError("it is there twice: keep one")
+            is_there = _is_there(study, engine, read)
+        except _REFUSING as error:
+            yield _refused(header, error)
+            continue
+        text = "it is there already" if is_there else logged.note(read)
+        one = Taken(
+            "same" if is_there else "imported", header.file, engine.name, header.task, text,
+            study.config_hash(), len(study.items),
+        )  # fmt: skip
+        if is_there:
+            yield one
+            continue
+        new[engine.name] = read, engine
+        done.append(one)
+        stated += [engine.name] if is_stated else []
+    if new and not is_dry:
+        _evaluate(study, new, stated)
+    yield from done
+
+
+def _session(study: ImportedStudy, engines: Sequence[Engine], metrics: Sequence[str] = ()) -> RunSession:
+    """Return a planned session of models."""
+    published = Warehouse.open().query(_PUBLISHED, [NAME]).to_dicts()
+    evaluation = evaluation_of(study.items, metrics, published)
+    session = RunSession(evaluation, study, {engine.name: engine for engine in engines}, {})
+    session.plan_round()
+    return session
+
+
+def _is_there(study: ImportedStudy, engine: Engine, read: LoggedRun) -> bool:
+    """Return whether a log is stored.
 
     Raises:
-        ValueError: it has no sample or no number, or a field is missing.
+        ValueError: another log with the same model, task, date and items is.
     """
-    assert log.samples is not None
-    header, names = log.header, _Names()
-    items: dict[str, ImportedItem] = {}
-    values: dict[str, dict[str, float]] = {}
-    counts: dict[tuple[str, str], int] = {}  # of repeated answers
-    why: dict[str, tuple[str, str, str]] = {}
-    known: dict[str, set[str]] = {}
-    for sample in log.samples():
-        name, is_new = names.of(sample)
-        if len(items) > MOST_ITEMS:
-            raise ValueError(f"it has more than {MOST_ITEMS:,} samples: split it")
-        own = values.setdefault(name, {})
-        for metric, value in sample.scores.items():
-            if metric in own:
-                n = counts[name, metric] = counts.get((name, metric), 1) + 1
-                value = own[metric] + (value - own[metric]) / n
-            own[metric] = value
-        if is_new:
-            for path in (choices.cluster, *choices.by):
-                if path and field_of(sample.fields, path) is None:
-                    known.setdefault(path, set()).update(map(str, sample.fields))
-                    if len(known[path]) and not items:
-                        raise ValueError(_no_field(path, sample))
-            items[name] = _item(name, sample, choices)
-            why[name] = sample.lost, sample.unscored, sample.answer or ""
-    if not items:
-        raise ValueError("it has no sample")
-    first = _headline(header, values, choices.metric)
-    numbers = [own[first.name] for own in values.values() if first.name in own]
-    answers = {
-        name: ImportedAnswer(
-            values[name], lost, unscored if first.name not in values[name] else "", answer[:LONGEST]
-        )
-        for name, (lost, unscored, answer) in why.items()
-    }
-    names_of = tuple(rows.metrics_of(answers.values()))
-    return _Read(log, first, tuple(sorted(items.values())), answers, _scale(first, numbers), names_of)
-
-
-LONGEST = 4000
-"""Most letters of an answer in the table of answers; the whole output is in the sample."""
-
-
-class _Names:
-    """Names samples' items: by content, and documents that are there twice with a number."""
-
-    def __init__(self) -> None:
-        self._first: dict[str, str] = {}
-        self._others: dict[str, list[str]] = {}
-
-    def of(self, sample: LoggedSample) -> tuple[str, bool]:
-        """Return the name of a sample's item, and whether it is the item's first sample."""
-        if (first := self._first.get(sample.item)) is None:
-            self._first[sample.item] = sample.id
-            return sample.item, True
-        if first == sample.id:
-            return sample.item, False
-        others = self._others.setdefault(sample.item, [])
-        is_new = sample.id not in others
-        if is_new:
-            others.append(sample.id)
-        return f"{sample.item}-{others.index(sample.id) + 2}", is_new
-
-
-def _no_field(path: str, sample: LoggedSample) -> str:
-    there = ", ".join(sorted(map(str, sample.fields))[:20]) or "none"
-    return f"its samples have no field {path!r}; they have: {there}"
-
-
-def _item(name: str, sample: LoggedSample, choices: Choices) -> ImportedItem:
-    cluster = field_of(sample.fields, choices.cluster) if choices.cluster else None
-    right = -1 if sample.right is None or not sample.choices else sample.right
-    return ImportedItem(
-        name,
-        cluster or name,
-        tuple(field_of(sample.fields, path) or "" for path in choices.by),
-        (sample.target[0] if len(sample.target) == 1 else "")[:LONGEST],
-        right,
-        tuple(map(len, sample.choices)),
-        tuple(sample.also),
-    )
-
-
-def _headline(header: LogHeader, values: Mapping[str, Mapping[str, float]], wanted: str) -> LoggedMetric:
-    """Return the metric that is the headline: the named one, else the log's first that its samples have."""
-    there = {metric for own in values.values() for metric in own}
-    known = {metric.name: metric for metric in header.metrics} | {
-        name: LoggedMetric(name) for name in sorted(there - {metric.name for metric in header.metrics})
-    }
-    if wanted and wanted not in there:
-        raise ValueError(
-            f"--metric: its samples have no {wanted!r}; they have: {', '.join(sorted(there)[:20])}"
-        )
-    name = wanted or next((name for name in known if name in there), "")
-    if not name:
-        raise ValueError("its samples have no number")
-    return known[name]
-
-
-def _scale(metric: LoggedMetric, numbers: Sequence[float]) -> str:
-    """Return the kind of the headline's values: as known of the metric, else as they are."""
-    is_share = all(0 <= value <= 1 for value in numbers)
-    if metric.bounds == (0.0, 1.0) and is_share:
-        is_hit = metric.is_hit if metric.is_hit is not None else all(value in (0, 1) for value in numbers)
-        return "hit" if is_hit else "share"
-    if metric.bounds is None and is_share:
-        return "hit" if all(value in (0, 1) for value in numbers) else "share"
-    return "any"
-
-
-def _run(read: _Read, choices: Choices, is_dry: bool) -> Iterator[Taken]:
-    """Store a log as a run, unless it is there; yield what became of it."""
-    header = read.log.header
-    spec, is_stated = _spec(header, choices)
-    params = _params(read, spec.name, is_stated, choices)
-    study = ImportedStudy(params, read.items)
-    note = _note(read)
-    about = header.file, spec.name, header.task
-    engine = replace(Engine.of(spec), occasion=params.occasion)
-    taken = runs.namesakes(study.config_hash())
-    if taken.get(engine.name, {engine.hash}) != {engine.hash}:
-        engine = replace(engine, name=f"{engine.name}#{engine.hash[:4]}")
-    texts = {engine.name: partial(_texts, read, study)}
-    evaluation = evaluation_of(
-        read.items, read.metrics, Warehouse.open().query(_PUBLISHED, [NAME]).to_dicts()
-    )
-
-    def planned() -> RunSession:
-        session = RunSession(evaluation, replace(study, texts=texts), {engine.name: engine}, {})
-        session.plan_round()
-        return session
-
-    session = planned()
-    is_there = not session.plan.left
-    if is_there and (stored := session.completions(engine.name)(study.request)) != dict(read.answers):
-        n = sum(stored.get(name) != answer for name, answer in read.answers.items())
+    session = _session(study, [engine])
+    stored = session.completions(engine.name)(study.request)
+    if n := sum(read.answers[name] != answer for name, answer in stored.items()):
         why = f"another log of this model, task and date is stored, with other scores of {n:,} samples"
         raise ValueError(f"{why}: keep one, or remove that run first (culturemeter runs --evaluation {NAME})")
-    if is_there and all(map(runs.is_finished, session.run_ids().values())):
-        yield Taken("same", *about, "it is there already", session.config, len(read.items))
-        return
-    if is_dry:
-        yield Taken("imported", *about, note, session.config, len(read.items))
-        return
-    if not is_there:
-        _store(session, study, engine, read.answers)
-        session = planned()
-    with handed_over(session):
-        evaluate(evaluation, params)
-    yield Taken("imported", *about, note, session.config, len(read.items))
+    return not session.plan.left and all(map(runs.is_finished, session.run_ids().values()))
 
 
-def _store(
-    session: RunSession, study: ImportedStudy, engine: Engine, answers: Mapping[str, ImportedAnswer]
+def _evaluate(
+    study: ImportedStudy, new: Mapping[str, tuple[LoggedRun, Engine]], stated: Sequence[str]
 ) -> None:
-    """Store a log's answers as a part of their request."""
+    """Store the answers of logs, and let the loop make their rows: nothing is left to send."""
+    params = study.params.model_copy(update={"models": list(new), "stated": list(stated)})
+    study = replace(study, params=params)
+    engines = [engine for _, engine in new.values()]
+    metrics = sorted({metric for read, _ in new.values() for metric in read.metrics})
+    ids = _session(study, engines).run_ids()
+    for name, (read, engine) in new.items():
+        _store(study, engine, ids[name], read.answers)
+    texts = {name: partial(_texts, read) for name, (read, _) in new.items()}
+    session = _session(replace(study, texts=texts), engines, metrics)
+    with handed_over(session):
+        evaluate(session.evaluation, params)
+
+
+def _store(study: ImportedStudy, engine: Engine, run: str, answers: Mapping[str, ImportedAnswer]) -> None:
+    """Store a log's answers as parts of their request."""
     request = study.request
-    name, (run,) = request.hash(engine), session.run_ids().values()
+    name = request.hash(engine)
     ids = {"request_hash": name, "run_id": run, "model": engine.name}
     provenance = {column: pl.lit(value) for column, value in ids.items()}
     waiting = iter(answers.items())
     while own := dict(islice(waiting, _AT_ONCE)):  # registering all at once would take much memory
         frame = ImportedAnswers.frame(own).with_columns(**provenance)
         steps.store_part(request.kind, part_name(name, [*own]), frame)
-
-
-def _params(read: _Read, model: str, is_stated: bool, choices: Choices) -> ImportedParams:
-    header, metric = read.log.header, read.metric
-    return ImportedParams.model_validate(
-        {
-            "models": [model],
-            "occasion": header.date or choices.occasion,
-            "profile": header.task,
-            "harness": header.harness,
-            "task": header.task,
-            "version": header.version,
-            "settings": dict(header.settings),
-            "metric": metric.name,
-            "direction": "lower" if metric.lower_is_better else "higher",
-            "scale": read.scale,
-            "cluster": choices.cluster,
-            "by": list(choices.by),
-            "harness_version": header.harness_version,
-            "stated": [model] if is_stated else [],
-        }
-    )
 
 
 def _spec(header: LogHeader, choices: Choices) -> tuple[EngineSpec, bool]:
@@ -350,39 +234,19 @@ def _spec(header: LogHeader, choices: Choices) -> tuple[EngineSpec, bool]:
     return EngineSpec(**fields, revision=model.commit or None, options=options), is_stated
 
 
-def _note(read: _Read) -> str:
-    """Return a line on a log: how much of it there is, its number, and what does not fit."""
-    header, metric = read.log.header, read.metric
-    values = [a.values[metric.name] for a in read.answers.values() if metric.name in a.values]
-    mean, n = sum(values) / len(values), len(read.items)
-    parts = [f"{n:,} samples", f"{metric.name} {mean:.4g}"]
-    lost: dict[str, int] = {}
-    for answer in read.answers.values():
-        if answer.lost:
-            lost[answer.lost] = lost.get(answer.lost, 0) + 1
-    parts += [f"{count:,} {reason}" for reason, count in sorted(lost.items())]
-    if header.n is not None and header.n > n:
-        parts.append(f"the log counts {header.n:,} samples, and holds only these")
-    own = header.aggregates.get(metric.name)
-    if own is not None and abs(own.value - mean) > FEWER and (header.n is None or header.n <= n):
-        parts.append(f"the log's own number is {own.value:.4g}")
-    if why := rows.why_no_null(ImportedStudy(_params(read, "m", False, Choices()), read.items)):
-        parts.append(f"no null: {why}")
-    return ", ".join(parts)
-
-
-def _texts(read: _Read, study: ImportedStudy) -> Iterator[Sample]:
+def _texts(read: LoggedRun) -> Iterator[Sample]:
     """Yield the samples of a log, opened again."""
     assert read.log.samples is not None
-    names, by_name = _Names(), {item.name: item for item in study.items}
-    for logged in read.log.samples():
-        name, is_new = names.of(logged)
+    study = read.study
+    names, by_name = logged.Names(), {item.name: item for item in study.items}
+    for sample in read.log.samples():
+        name, is_new = names.of(sample)
         if not is_new or name not in by_name:
             continue
         item, answer = by_name[name], read.answers[name]
         scores = {
             rows.headline(study): Score.of(
-                answer.values.get(read.metric.name),
+                answer.values.get(study.params.metric),
                 answer.unscored or answer.lost or None,
                 answer=answer.answer or None,
             )
@@ -394,15 +258,15 @@ def _texts(read: _Read, study: ImportedStudy) -> Iterator[Sample]:
         }
         yield Sample(
             name,
-            [{"role": m["role"], "content": m["content"]} for m in logged.prompt],
-            logged.output,
-            target=list(logged.target) if len(logged.target) > 1 else item.target,
-            choices=logged.choices,
-            finish_reason=logged.finish_reason,
-            tokens=logged.tokens,
+            [{"role": m["role"], "content": m["content"]} for m in sample.prompt],
+            sample.output,
+            target=list(sample.target) if len(sample.target) > 1 else item.target,
+            choices=sample.choices,
+            finish_reason=sample.finish_reason,
+            tokens=sample.tokens,
             scores=scores,
             metadata={
-                "id": logged.id,
+                "id": sample.id,
                 "task": study.params.task,
                 "cluster": item.cluster,
                 **dict(zip(study.params.by, item.slices, strict=True)),

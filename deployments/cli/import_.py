@@ -76,7 +76,8 @@ def import_logs(
     """
     with errors("run again: what is stored is kept"):
         configure(home())
-        from flows.imports import Choices, imported
+        from flows.imports import imported
+        from flows.logged import Choices
         from tasks.exchange import Mapped, found
 
         given = dict(zip(_OPTIONS, (model, item, score, prompt, output, target), strict=True))

@@ -85,7 +85,7 @@ def test_logs_of_inspect_have_its_own_accuracy_in_both_forms(warehouse: Warehous
     inspect_ai = pytest.importorskip("inspect_ai")
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.log import read_eval_log, write_eval_log
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.scorer import match
 
     docs = logs.documents(20)
@@ -97,6 +97,8 @@ def test_logs_of_inspect_have_its_own_accuracy_in_both_forms(warehouse: Warehous
         ModelOutput.from_content("mockllm/model", doc["country"] if i % 3 else "" if i % 2 else "nowhere")
         for i, doc in enumerate(docs)
     ]
+    for output in outputs:  # or tokens are counted, with a file from the network
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
     task = inspect_ai.Task(dataset=MemoryDataset(samples), scorer=match(location="exact"), name="where")
     model = get_model("mockllm/model", custom_outputs=outputs)
     (done,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / "a"), display="none", max_samples=1)
