@@ -169,7 +169,7 @@ def _params(header: LogHeader, metric: LoggedMetric, scale: str, choices: Choice
             "harness": header.harness,
             "task": header.task,
             "version": header.version,
-            "settings": dict(header.settings),
+            "task_settings": dict(header.settings),
             "metric": metric.name,
             "direction": "lower" if metric.lower_is_better else "higher",
             "scale": scale,

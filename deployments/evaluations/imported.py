@@ -29,7 +29,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
 DOOR = Door(
     title="What do the logs of other programs say?",
     models=("smollm2-135m",),
-    examples=(),
+    examples=("--help",),
     caption="Score: mean over items of the log's own scores. null: a model that reads no question, where the "
     "log has options or right answers. Intervals are over clusters (--cluster), else over items.",
     columns=_columns,

@@ -27,7 +27,7 @@ NAME = "imported"
 SCORES_VERSION = 1
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
-KNOBS = {"harness", "task", "version", "settings", "metric", "direction", "scale", "cluster", "by"}
+KNOBS = {"harness", "task", "version", "task_settings", "metric", "direction", "scale", "cluster", "by"}
 """Params that are in config_hash by value; items are there by content."""
 
 TASK = "task"
@@ -44,7 +44,7 @@ class ImportedParams(Params):
     harness: str = Field("", description="program that made the log")
     task: str = Field("", description="task in that program")
     version: str = Field("", description="version of the task")
-    settings: dict[str, str] = Field(
+    task_settings: dict[str, str] = Field(
         {}, description="settings of the task: shots, generation, prompt by hash"
     )
     metric: str = Field("", description="metric of the log that is the headline")
