@@ -33,7 +33,7 @@ _SAME = """
 WITH own AS (
     SELECT r.run_id, e.item, unnest((e.content->'same')::VARCHAR[]) AS same
     FROM run AS r
-    JOIN evaluation_item AS e ON e.evaluation = r.evaluation AND e.item_hash = r.item_lists->>'item'
+    JOIN evaluation_item AS e ON e.evaluation = r.evaluation AND e.item_hash = (r.item_lists->>'item')
     WHERE r.run_id IN ($first, $second) AND json_type(e.content->'same') = 'ARRAY'
 ), once AS (
     FROM own QUALIFY count(*) OVER (PARTITION BY run_id, same) = 1

@@ -96,6 +96,8 @@ def imported(found: Iterable[Log | Refused], choices: Choices, is_dry: bool = Fa
         except _REFUSING as error:
             yield _refused(each.header, error)
             continue
+        if (each.header.n or 0) > len(own.study.items) and each.header.aggregates:
+            yield _published(each.header, choices, is_dry)  # the log's number is of more samples
         if waiting and (_key(own) != _key(waiting[0]) or len(waiting) >= MOST_TOGETHER):
             yield from _stored(waiting, choices, is_dry)
             waiting = []

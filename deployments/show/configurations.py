@@ -132,7 +132,8 @@ def apart(warehouse: Warehouse, row: dict[str, Any]) -> list[str]:
         return []
     runs = {side: row[f"{side}_run"] for side in ("first", "second")}
     first, second = (json.loads(warehouse.rows(_OF_RUN, [run]).rows[0][0]) for run in runs.values())
-    lines = [f"The configurations differ: {'; '.join(how)}." if (how := _differences(first, second)) else ""]
+    how = [f"{name}: A {one}, B {two}" for name, one, two in _differing(first, second)]
+    lines = [f"The configurations differ. {'; '.join(how)}." if how else ""]
     ((n, n_other),) = warehouse.rows(_PROMPTS, runs).rows
     lines.append(f"{n_other:,} of {n:,} common items have another prompt." if n_other else "")
     return [line for line in lines if line]
@@ -140,12 +141,17 @@ def apart(warehouse: Warehouse, row: dict[str, Any]) -> list[str]:
 
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """Return the settings in which two configurations differ."""
+    return [f"{name} {one}, here {two}" for name, one, two in _differing(there, here)]
+
+
+def _differing(there: dict[str, Any], here: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return name and both values of the settings in which two configurations differ."""
     from tasks.evaluations.contract import GenerationParams  # slow, and only needed for several
 
     there, here = _flat(there), _flat(here)
     unhashed = {"models", "occasion", "dtype", "profile", *GenerationParams.__annotations__}
     return [
-        f"{name} {_value(there.get(name))}, here {_value(here.get(name))}"
+        (name, _value(there.get(name)), _value(here.get(name)))
         for name in sorted(there.keys() | here.keys())
         if name not in unhashed and there.get(name) != here.get(name)
     ]

@@ -167,6 +167,37 @@ def test_other_settings_are_another_configuration_and_items_stay_the_same(
     assert f",{N}," in rows[1], "every item is paired"
 
 
+def test_logs_of_two_programs_are_compared_in_pairs_by_question_and_right_answer(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    one, two = hits(0.9), hits(0.3, seed=4)
+    docs = [{**doc, "choices": doc["choices"]} for doc in logs.documents(N)]
+    call(
+        "import",
+        logs.lm_eval(tmp_path / "a", one, "org/m", docs=docs),
+        logs.helm(tmp_path / "b", two, "org/m"),
+    )
+    by_program = {row["harness"]: row["config_hash"] for row in board(warehouse)}
+    config, other = by_program["lm-evaluation-harness"], by_program["helm"]
+    done = call("compare", "m", "--config", config, "--against-config", other)
+    assert "harness: A lm-evaluation-harness, B helm" in done.stderr
+    csv = call("compare", "m", "--config", config, "--against-config", other, "-f", "csv").stdout
+    (row,) = pl.read_csv(csv.encode()).to_dicts()
+    assert row["n_common"] == N
+    assert row["difference"] == pytest.approx((sum(one) - sum(two)) / N)
+
+
+def test_another_prompt_of_the_same_items_is_named(warehouse: Warehouse, tmp_path: Path) -> None:
+    call(
+        "import",
+        logs.lm_eval(tmp_path / "a", hits(0.9), "org/m"),
+        logs.lm_eval(tmp_path / "b", hits(0.4), "org/m", prompt="Question: {}\nAnswer:"),
+    )
+    one, two = sorted({row["config_hash"] for row in board(warehouse)})
+    said = call("compare", "m", "--config", one, "--against-config", two).stderr
+    assert f"{N} of {N} common items have another prompt" in said
+
+
 def test_a_model_is_that_of_other_runs_by_its_commit_or_by_what_somebody_says(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
@@ -202,6 +233,18 @@ def test_a_model_is_that_of_other_runs_by_its_commit_or_by_what_somebody_says(
     page = tmp_path / "page.html"
     call("report", "imported", "--config", row["config_hash"], "--out", page)
     assert "named by the user" in page.read_text()
+
+
+def test_a_log_with_a_part_of_its_samples_is_a_run_and_a_published_value(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    path = logs.lm_eval(tmp_path, hits(0.6))
+    own = json.loads(path.read_text())
+    own["n-samples"]["dishes"]["effective"] = 5000
+    path.write_text(json.dumps(own))
+    assert "the log counts 5,000 samples, and holds only these" in call("import", path).stderr
+    assert len(board(warehouse)) == 1
+    assert warehouse.query("SELECT count(*) FROM imported_published").item() == 1
 
 
 def test_a_log_without_samples_is_a_published_value_and_never_ranked(
