@@ -26,6 +26,7 @@ from tasks.exchange.records import (
     LoggedModel,
     LoggedSample,
     LogHeader,
+    check_size,
     day,
     label,
     metric_of,
@@ -174,6 +175,7 @@ def _header(path: Path, own: Mapping[str, Any], name: str, results: Sequence[Map
 
 def _samples(companion: Path, name: str, ids: Mapping[str, str], is_alone: bool) -> Iterator[LoggedSample]:
     with reading(companion, "file of samples"):
+        check_size(companion)
         for place, record in lines(companion):
             if not isinstance(record, Mapping) or not isinstance(record.get("evaluation"), Mapping):
                 raise TableError("a sample has no evaluation", "is this a file of samples?", place=place)

@@ -24,6 +24,7 @@ from tasks.exchange.records import (
     LoggedModel,
     LoggedSample,
     LogHeader,
+    check_size,
     label,
     metric_of,
     number,
@@ -183,6 +184,7 @@ def _samples(folder: Path, split: str) -> Iterator[LoggedSample]:
             scores[str(record.get("instance_id")), int(record.get("train_trial_index") or 0)] = own
     path = folder / "scenario_state.json"
     with reading(path), path.open("rb") as file:
+        check_size(path)
         for state in ijson.items(file, "request_states.item", use_float=True):
             instance = state.get("instance") or {}
             key = str(instance.get("id")), int(state.get("train_trial_index") or 0)

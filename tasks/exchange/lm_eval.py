@@ -22,6 +22,7 @@ from tasks.exchange.records import (
     LoggedModel,
     LoggedSample,
     LogHeader,
+    check_size,
     day,
     label,
     metric_of,
@@ -159,7 +160,7 @@ def _header(path: Path, results: Mapping[str, Any], task: str) -> LogHeader:
     return LogHeader(
         file=str(path),
         harness=HARNESS,
-        harness_version=label(results.get("lm_eval_version") or "", ""),
+        harness_version=label(results.get("lm_eval_version") or results.get("git_hash") or "", ""),
         date=day(results.get("date")),
         task=label(task),
         version=label(version, ""),
@@ -204,6 +205,7 @@ def _model(results: Mapping[str, Any]) -> LoggedModel:
 def _samples(file: Path, header: LogHeader, is_choice: bool) -> Iterator[LoggedSample]:
     metrics = {metric.name for metric in header.metrics}
     with reading(file, "file of samples"):
+        check_size(file)
         for place, record in lines(file):
             if not isinstance(record, Mapping):
                 raise TableError("a sample is no object", "is this a file of the harness?", place=place)
@@ -244,7 +246,7 @@ def _sample(record: Mapping[str, Any], metrics: set[str], is_choice: bool, place
             right = _right(target, options, best, scores.get("acc"))
         else:
             right = _right(target, options, None, None)
-        target = options[right] if right is not None else target
+        target = "" if right is None else options[right]
     else:
         options = []
         output, answer = _text(replies), _text(filtered)

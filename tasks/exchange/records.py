@@ -10,8 +10,10 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from tasks.data.errors import TableError
 from tasks.identity import digest
 
 HITS = re.compile(
@@ -26,6 +28,8 @@ EMPTY, FILTERED, ERROR, MISSING = "empty", "filtered", "error", "missing"
 the log has no record of the item."""
 NOT_A_NUMBER = "its score is no finite number"
 LONGEST_LABEL = 120
+LARGEST_SAMPLES = 1 << 31
+"""Most bytes of a file of samples: a run's texts are stored as one part."""
 MOST_TEXTS = 3
 """Most texts of a document by which an item is recognised in another program's log."""
 _LEAST_TEXT = 12
@@ -145,6 +149,13 @@ class Refused(NamedTuple):
 
     file: str
     why: str
+
+
+def check_size(path: Path) -> None:
+    """Raise TableError for a file of samples whose texts may not fit into memory."""
+    if (size := path.stat().st_size) > LARGEST_SAMPLES:
+        what = f"{size >> 20:,} MiB are more than {LARGEST_SAMPLES >> 20:,} MiB"
+        raise TableError(what, "split it, or evaluate fewer items", file=str(path))
 
 
 def same_item(text: str, target: Sequence[str]) -> str:

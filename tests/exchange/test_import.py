@@ -367,6 +367,15 @@ def test_a_zip_bomb_is_refused_by_its_directory(warehouse: Warehouse, tmp_path: 
     assert "would unpack to" in refused("import", path)
 
 
+def test_a_file_of_10_gb_is_refused_before_it_is_read(warehouse: Warehouse, tmp_path: Path) -> None:
+    path = logs.lm_eval(tmp_path, hits(0.6))
+    (samples,) = tmp_path.glob("samples_*.jsonl")
+    with samples.open("ab") as file:
+        file.truncate(10 << 30)  # a file with a hole, which takes no disk
+    assert "10,240 MiB are more than 2,048 MiB" in refused("import", path)
+    assert warehouse.query("SELECT * FROM run").is_empty()
+
+
 def test_imported_rows_can_be_recomputed_from_what_is_stored(warehouse: Warehouse, tmp_path: Path) -> None:
     from deployments.evaluations import evaluation
     from flows.stored import recomputed
