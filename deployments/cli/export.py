@@ -74,6 +74,35 @@ def export_eee(
                 out(written(warehouse, run, folder, samples), "file")
 
 
+@app.command("hub")
+def export_hub(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="new folder to write to")],
+    dataset: Annotated[str, typer.Option(metavar="OWNER/NAME", help="id of the data set on the hub")],
+    title: Annotated[str, typer.Option(help="title of the data set")] = "Culturemeter",
+    licence: Annotated[str | None, typer.Option(help="licence of your numbers, such as CC-BY-4.0")] = None,
+    by: Annotated[str | None, typer.Option(help="publisher, for the citation")] = None,
+    answers: Annotated[bool, typer.Option("--answers", help="also write models' stored answers")] = False,
+) -> None:
+    """Write a data set for the Hugging Face hub: numbers as Parquet, card, Croissant, models' results.
+
+    Nothing is sent: push it with the hub's own command, such as `hf upload`.
+
+    Examples:
+
+    - `culturemeter export hub out --dataset our-lab/culturemeter --licence CC-BY-4.0 --by "Our lab"`
+    """
+    with errors("the folder holds a part: delete it, and run again"):
+        from deployments.publish.data import SiteAbout
+        from deployments.publish.hub import write_hub
+
+        warehouse = Warehouse.existing()
+        about = SiteAbout(title, licence, by)
+        with working("writing") as status:
+            files = write_hub(warehouse, folder, dataset, about, answers, status.update)
+        for path in files:
+            out(path, "file")
+
+
 def written(warehouse: Warehouse, run: FinishedRun, folder: Path, samples_of: Any) -> Path:
     """Write a run's aggregate and its samples; return the path of the aggregate.
 
