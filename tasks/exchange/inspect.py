@@ -69,7 +69,9 @@ def _library() -> Any:
     try:
         from inspect_ai import log
     except ImportError as error:
-        raise TableError("logs of Inspect need inspect-ai", "pip install 'culturemeter[inspect]'") from error
+        raise TableError(
+            "logs of Inspect need inspect-ai", "pip install '.[inspect]' in a checkout"
+        ) from error
     return log
 
 

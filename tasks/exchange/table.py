@@ -65,6 +65,8 @@ def logs(path: Path, mapped: Mapped) -> Iterator[Log]:
     samples: dict[tuple[str, str], dict[str, LoggedSample]] = {}
     for row in rows:
         cells = {role: row.cells.get(column) for role, column in columns.items()}
+        if cells["output"] is None and columns["output"] in header:
+            cells["output"] = ""  # an empty cell of a column of outputs
         name, item = _text(cells["model"]), _text(cells["item"])
         if not name or not item:
             raise TableError(

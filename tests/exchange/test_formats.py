@@ -141,6 +141,14 @@ def test_a_table_says_which_column_is_missing_and_which_item_is_there_twice(tmp_
     assert "there twice" in refused.why
 
 
+def test_an_empty_cell_of_a_column_of_outputs_is_a_lost_answer(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("model,item,score,output\na,1,1,tea\na,2,0,\n")
+    log = only(file)
+    assert log.samples is not None
+    assert [sample.lost for sample in log.samples()] == ["", "empty"]
+
+
 def test_an_aggregate_that_breaks_the_schema_is_refused_with_its_field(tmp_path: Path) -> None:
     path = logs.eee(tmp_path, HITS)
     own = json.loads(path.read_text())
