@@ -95,7 +95,8 @@ def card(tables: Sequence[PublishedTable], dataset: str, about: SiteAbout, date:
 # {about.title}
 
 How well language models know and handle the world's cultures, measured with Culturemeter
-{version("culturemeter")}. Every number has the count of scored and unscored answers, an interval and the score of a null model.
+{version("culturemeter")}. Every number has the count of scored and unscored answers, an interval and the
+score of a null model.
 
 {licence} Cite as: {about.citation(date)}
 
