@@ -68,6 +68,17 @@ def test_right_options_of_the_harness_fit_its_own_accuracy(tmp_path: Path) -> No
         assert sample.target == [doc["choices"][doc["label"]]]
 
 
+def test_a_target_that_may_be_index_or_text_is_what_fits_the_accuracy(tmp_path: Path) -> None:
+    doc = {"question": "How many moons has Venus?", "choices": ["1", "0"], "label": 1, "country": "BR"}
+    path = logs.lm_eval(tmp_path, [1.0], docs=[doc])
+    (file,) = tmp_path.glob("samples_*.jsonl")
+    file.write_text(file.read_text().replace('"target": "1"', '"target": "0"'))  # the text, not the index
+    log = only(path)
+    assert log.samples is not None
+    (sample,) = log.samples()
+    assert (sample.right, sample.target) == (1, ["0"])
+
+
 def test_a_log_of_0_4_3_has_no_list_of_metrics_and_lists_of_arguments(tmp_path: Path) -> None:
     path = logs.lm_eval(tmp_path, HITS)
     (file,) = tmp_path.glob("samples_*.jsonl")

@@ -338,6 +338,8 @@ def test_scores_that_are_no_numbers_are_unscored_with_the_reason(
     (row,) = board(warehouse)
     assert (row["n_scored"], row["n_unscored"]) == (N - 1, 1)
     assert row["score"] == pytest.approx(sum(own[1:]) / (N - 1))
+    reasons = "SELECT unscored_reason FROM item_answer WHERE value IS NULL"
+    assert warehouse.query(reasons).item() == "its score is no finite number"
 
 
 def test_hostile_texts_reach_no_page_and_no_terminal(warehouse: Warehouse, tmp_path: Path) -> None:
