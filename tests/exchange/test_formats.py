@@ -49,8 +49,8 @@ def test_every_format_gives_the_scores_of_its_answers(kind: str, tmp_path: Path)
 
 
 def test_a_log_of_the_harness_states_program_model_task_and_settings(tmp_path: Path) -> None:
-    more = {"config": {"model_args": "pretrained=org/m,peft=org/p,api_key=sk-secret", "model_sha": "a" * 40}}
-    header = only(logs.lm_eval(tmp_path, HITS, shots=3, model="org/m", **more)).header
+    config = {"model_args": "pretrained=org/m,peft=org/p,api_key=sk-secret", "model_sha": "a" * 40}
+    header = only(logs.lm_eval(tmp_path, HITS, shots=3, model="org/m", config=config)).header
     assert (header.harness, header.harness_version) == ("lm-evaluation-harness", "0.4.13")
     assert (header.task, header.version, header.date) == ("dishes", "1.0", "2026-09-21T14:13:20Z")
     assert header.settings["shots"] == "3"
