@@ -28,6 +28,21 @@ SELECT c.config_hash, any_value(r.engine_hash) FROM cohort AS c JOIN run AS r US
 GROUP BY c.config_hash HAVING count(DISTINCT r.engine_hash) = 1
 """
 """Configurations whose cohort is a single model, with its engine."""
+_SAME = """
+WITH own AS (
+    SELECT r.run_id, e.item, unnest((e.content->'same')::VARCHAR[]) AS same
+    FROM run AS r
+    JOIN evaluation_item AS e ON e.evaluation = r.evaluation AND e.item_hash = (r.item_lists->>'item')
+    WHERE r.run_id IN ($first, $second) AND json_type(e.content->'same') = 'ARRAY'
+), once AS (
+    FROM own QUALIFY count(*) OVER (PARTITION BY run_id, same) = 1
+), pair AS (
+    SELECT DISTINCT one.item, two.item AS other
+    FROM once AS one JOIN once AS two USING (same) WHERE one.run_id = $first AND two.run_id = $second
+)
+FROM pair QUALIFY count(*) OVER (PARTITION BY item) = 1 AND count(*) OVER (PARTITION BY other) = 1
+"""
+"""Items of two runs that have other names but the same content: other programs hash documents otherwise."""
 _COLUMNS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
 
 UNSCORED = "a run has no value for it"
@@ -141,12 +156,24 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
         run: {str(metric): own for (metric,), own in rows.group_by("metric")} for run, rows in answers.items()
     }
     alone = dict(warehouse.query(ALONE).rows())
-    rows = [row for pair in pairs for row in _rows(pair, values, points, alone)]
+    rows = [row for pair in pairs for row in _rows(pair, values, _renamed(warehouse, pair, points), alone)]
     tested = [row for row in rows if row["p_value"] is not None]
     adjusted = comparison.holm([row["p_value"] for row in tested])
     for row, p_value in zip(tested, adjusted, strict=True):
         row["p_holm"] = float(p_value)
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _renamed(warehouse: Warehouse, pair: Pair, points: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the points in which the second run's items have the first's names, if no name is common."""
+    first, second = (points.get(run.run_id, {}) for run in pair)
+    units = [{unit for own in each.values() for unit in own["unit"]} for each in (first, second)]
+    if pair[0].config_hash == pair[1].config_hash or units[0] & units[1]:
+        return points
+    of_pair = {"first": pair[0].run_id, "second": pair[1].run_id}
+    names = {other: item for item, other in warehouse.query(_SAME, of_pair).rows()}
+    renamed = {metric: own.with_columns(pl.col("unit").replace(names)) for metric, own in second.items()}
+    return {**points, pair[1].run_id: renamed} if names else points
 
 
 def _on(

@@ -19,12 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from flows.comparison import Pair, differences, last_two_occasions
 from flows.runs import FinishedRun, every_finished
 from tasks.engines.served.providers import SERVERS
+from tasks.engines.specs import IMPORTED
 from tasks.loop.steps import logger, record_process
 from tasks.metrics.comparison import LEVEL
 from warehouse import KINDS, Warehouse, now, read_answers
 
 EVENT = "culturemeter.drift"
-REMOTE = tuple(SERVERS)
+REMOTE = (*SERVERS, IMPORTED)
 """Kinds of engines whose answers may change although nothing here changed."""
 
 VLLM = "vLLM batches prompts as they come, and another order of sums rounds otherwise, in bfloat16 by tenths"

@@ -67,6 +67,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return ("tasks.ingest", "tasks.loop.progress", "scrapers")
         case ["packs", *_]:
             return ("tasks.packs", "tasks.identity", "tasks.parsing", "tasks.data")
+        case ["exchange", *_]:
+            return ("tasks.exchange", "tasks.identity", "tasks.parsing", "tasks.data")
         case ["data", *_]:
             return ("tasks.data", "tasks.parsing")
         case ["loop", *_]:

@@ -17,6 +17,7 @@ PANELS = {
     "Run": {
         "run": "run:app",
         "runs": "runs:app",
+        "import": "import_:import_logs",
         "models": "models:app",
         "doctor": "models:doctor",
     },
@@ -29,7 +30,7 @@ PANELS = {
         "gate": "gate:gate",
         "browse": "browse:browse",
         "sql": "warehouse:sql",
-        "export": "browse:app",
+        "export": "export:app",
         "reproduce": "reproduce:app",
     },
     "People": {

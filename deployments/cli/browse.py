@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deployments.cli.common import Occasion, check_evaluation, errors, of_evaluations
-from deployments.cli.suggest import Suggesting
 from deployments.cli.which import Config, Profile, evaluations, of_hash
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
 from deployments.show.display import out, say, working
@@ -24,10 +23,6 @@ from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
     from flows.runs import FinishedRun
-
-app = typer.Typer(
-    cls=Suggesting, no_args_is_help=True, help="Write results in the formats of other programs."
-)
 
 PORT = 7575
 FOLDER = "inspect"
@@ -47,7 +42,6 @@ Model = Annotated[
 Out = Annotated[Path | None, typer.Option(help="folder to write to; default: inspect/ in CULTUREMETER_HOME")]
 
 
-@app.command("inspect")
 def export_inspect(
     evaluation: Of = None,
     profile: Profile = None,
@@ -126,7 +120,7 @@ def _written(
     from flows.stored import samples
 
     needed_version()
-    for run in _runs(warehouse, name, which, model, occasion):
+    for run in runs_of(warehouse, name, which, model, occasion):
         metrics = warehouse.query(_METRICS, [run.run_id])
         try:
             with working(f"{run.evaluation}, {run.model}: writing"):
@@ -141,7 +135,7 @@ def _written(
         say(f"{n_same} logs existed already", style="")
 
 
-def _runs(
+def runs_of(
     warehouse: Warehouse,
     name: str | None,
     which: tuple[str | None, str | None],

@@ -201,6 +201,7 @@ def compare(
     - `culturemeter compare gemma3-270m gemma3-270m#1a2b -f csv`
     """
     with errors():
+        from deployments.show.configurations import apart
         from flows import comparison
         from flows.runs import every_finished
 
@@ -209,8 +210,7 @@ def compare(
         config, against_config = whole(warehouse, config), whole(warehouse, against_config)
         wanted = comparison.ComparedRuns(first, second, evaluation, occasion, against, config, against_config)
         finished = every_finished(warehouse)
-        if config is None:
-            finished = of_shown(warehouse, finished, wanted, profile)
+        finished = of_shown(warehouse, finished, wanted, profile) if config is None else finished
         pairs = comparison.chosen_pairs(finished, wanted)
         rows = comparison.differences(warehouse, pairs)
         if rows["n_common"].sum() == 0:
@@ -220,6 +220,8 @@ def compare(
             return show(rows, form)
         for name, of_pair in rows.group_by("evaluation", maintain_order=True):
             titled(str(name[0]), of_pair, wide)
+            for line in apart(warehouse, of_pair.row(0, named=True)):
+                say(line, style="dim")
         say(CAPTION.format(n=rows["p_holm"].count()), style="dim")
 
 

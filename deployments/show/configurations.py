@@ -115,16 +115,58 @@ def other_configurations(warehouse: Warehouse, evaluation: str, config: str) -> 
     return lines
 
 
+_PROMPTS = """
+SELECT count(*), count(*) FILTER (one.input IS DISTINCT FROM two.input)
+FROM sample_text AS one JOIN sample_text AS two USING (sample)
+WHERE one.run_id = $first AND two.run_id = $second
+"""
+_OF_RUN = "SELECT params::VARCHAR FROM run WHERE run_id = ?"
+
+
+def apart(warehouse: Warehouse, row: dict[str, Any]) -> list[str]:
+    """Return lines on how the configurations of two compared runs differ; none if they have the same.
+
+    row: of ``comparison.SCHEMA``.
+    """
+    if row["first_config"] == row["second_config"]:
+        return []
+    runs = {side: row[f"{side}_run"] for side in ("first", "second")}
+    first, second = (json.loads(warehouse.rows(_OF_RUN, [run]).rows[0][0]) for run in runs.values())
+    how = [f"{name}: A {one}, B {two}" for name, one, two in _differing(first, second)]
+    lines = [f"The configurations differ. {'; '.join(how)}." if how else ""]
+    ((n, n_other),) = warehouse.rows(_PROMPTS, runs).rows
+    lines.append(f"{n_other:,} of {n:,} common items have another prompt." if n_other else "")
+    return [line for line in lines if line]
+
+
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """Return the settings in which two configurations differ."""
+    return [f"{name} {one}, here {two}" for name, one, two in _differing(there, here)]
+
+
+def _differing(there: dict[str, Any], here: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return name and both values of the settings in which two configurations differ."""
     from tasks.evaluations.contract import GenerationParams  # slow, and only needed for several
 
+    there, here = _flat(there), _flat(here)
     unhashed = {"models", "occasion", "dtype", "profile", *GenerationParams.__annotations__}
     return [
-        f"{name} {_value(there.get(name))}, here {_value(here.get(name))}"
+        (name, _value(there.get(name)), _value(here.get(name)))
         for name in sorted(there.keys() | here.keys())
         if name not in unhashed and there.get(name) != here.get(name)
     ]
+
+
+def _flat(params: dict[str, Any]) -> dict[str, Any]:
+    """Return params in which each field of a mapping stands for itself."""
+    flat: dict[str, Any] = {}
+    for name, value in params.items():
+        flat |= (
+            {f"{name} {key}": each for key, each in value.items()}
+            if isinstance(value, dict)
+            else {name: value}
+        )
+    return flat
 
 
 def _value(value: Any) -> str:

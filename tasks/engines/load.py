@@ -22,7 +22,15 @@ from tasks.engines.local import embedded, hub_models, memory
 from tasks.engines.protocols import Ability, Embedder, EngineError, Jobs
 from tasks.engines.published import published_answers
 from tasks.engines.served.providers import SERVERS, check_settings
-from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, catalogue, check_trust, hashes_in, resolved
+from tasks.engines.specs import (
+    IMPORTED,
+    WITHOUT_WEIGHTS,
+    EngineSpec,
+    catalogue,
+    check_trust,
+    hashes_in,
+    resolved,
+)
 
 CLASSES = {
     "openai": "served.openai_http.OpenAIGenerator",
@@ -67,9 +75,19 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
         EngineError: it lacks the ability (the message names kinds that have it), it needs a permission
             (``check_trust``), or its model does not accept its reasoning or web search (``providers``).
     """
+    if spec.kind == IMPORTED:
+        if ability != "imported":
+            raise EngineError(
+                f"model {spec.name!r}: its answers come from a log, so it cannot run: name another kind"
+            )
+        return
     check_trust(spec)
     kind = spec.kind
     match ability:
+        case "imported":
+            raise EngineError(
+                f"model {spec.name!r}: imported answers are not generated: culturemeter import takes logs"
+            )
         case "published":
             published_answers(Path(spec.model))
         case _ if kind == "published":

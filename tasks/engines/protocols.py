@@ -88,8 +88,9 @@ class Framed:
     style: str
 
 
-Ability = Literal["score", "candidates", "generate", "published", "embed"]
-"""Ability that an engine must have. "embed" is for embedders, which have no spec."""
+Ability = Literal["score", "candidates", "generate", "published", "imported", "embed"]
+"""Ability that an engine must have. "embed" is for embedders, which have no spec; "imported" answers lie in a
+log, and no engine gives them."""
 
 
 @runtime_checkable

@@ -53,7 +53,9 @@ PICKLE_ADVICE = (
 PICKLE_FORMATS = ("pt", "npcache")
 """Values of vLLM's load_format for pickled weights."""
 
-WITHOUT_WEIGHTS = ("published", "fake")
+IMPORTED, MODEL_HASH = "imported", "model_hash"
+"""Kind of a model whose answers come from another program's log, and its option that states the hash."""
+WITHOUT_WEIGHTS = ("published", IMPORTED, "fake")
 """Kinds that load no model."""
 PUBLISHED_OF = {"english_human_evaluation": "Llama3"}
 """Stem of a file of published predictions -> the model that its paper names (Zhou et al. 2025)."""
@@ -74,8 +76,9 @@ class EngineSpec(BaseModel):
 
     name: str = Field(description="name of the model on leaderboards")
     kind: Literal[
-        "packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "published", "fake"
-    ] = "packed_trie"
+        "packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "published", "fake",
+        "imported",
+    ] = "packed_trie"  # fmt: skip
     model: str = Field(
         description="Hugging Face id, local folder, embedded:<name>, a served model's id, or the file of "
         "published predictions"
@@ -282,7 +285,10 @@ def model_hash(spec: EngineSpec) -> str:
     - a file of published predictions: its content
     - a served model: its id, revision, server (``served_as``, else host, port and path), and the spec's
       settings of reasoning and web search; nothing else is known about it
+    - a model of a log: the hash that its options state
     """
+    if spec.kind == IMPORTED:
+        return str(spec.options[MODEL_HASH])
     if spec.is_served:
         host = spec.served_as or server(spec.base_url or SERVERS[spec.kind].url)
         reasoning = "" if spec.reasoning is None else str(spec.reasoning)

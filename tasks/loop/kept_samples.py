@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -22,6 +23,8 @@ from tasks.parsing import parse_json
 
 COLUMNS = ("sample", "request", "prompt", "input", "output", "target", "scores", "more")
 """Columns of a row, beside those of the run."""
+_AT_ONCE = 4096
+"""Samples whose rows are made into a frame together."""
 _AS_JSON = ("input", "target", "scores", "more")
 _MORE = ("choices", "transcript", "finish_reason", "tokens", "metadata", "roles")
 
@@ -62,9 +65,12 @@ class Kept:
 
 def frame_of(samples: Iterable[Sample], kept: Kept, config_hash: str) -> pl.DataFrame:
     """Return samples as rows of the kind ``sample``, in order."""
-    rows = [_row(sample, kept) for sample in samples]
-    frame = pl.DataFrame(rows, dict.fromkeys(COLUMNS, pl.String), orient="row")
-    return frame.with_columns(config_hash=pl.lit(config_hash))
+    waiting, schema = iter(samples), dict.fromkeys(COLUMNS, pl.String)
+    frames = [pl.DataFrame(schema=schema)]
+    # Batch by batch, so that memory holds the texts once.
+    while rows := [_row(sample, kept) for sample in islice(waiting, _AT_ONCE)]:
+        frames.append(pl.DataFrame(rows, schema, orient="row"))
+    return pl.concat(frames).with_columns(config_hash=pl.lit(config_hash))
 
 
 def parsed(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -395,5 +395,5 @@ def test_a_group_that_is_no_whole_number_is_refused(tmp_path: Path, group: Any) 
     pattern = {"function": "regex", "regex_pattern": "([a-z]+)", "group_select": group}
     own = {"filter_list": [{"name": "own", "filter": [pattern, {"function": "take_first"}]}]}
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | own), encoding="utf-8")
-    with pytest.raises(ValueError, match="group_select is not a whole number"):
+    with pytest.raises(ValueError, match="group_select: Input should be a valid integer"):
         study_of([file])

@@ -2,7 +2,7 @@ CREATE OR REPLACE VIEW report_run AS
 SELECT evaluation, config_hash,
     row_number() OVER (PARTITION BY evaluation, config_hash ORDER BY is_null, model) AS place,
     run_id, model, is_null, profile, code_version, engine::VARCHAR AS engine, params::VARCHAR AS params, boundary_rule,
-    started_at, finished_at
+    started_at, finished_at, occasion
 FROM run
 SEMI JOIN latest_run USING (run_id);
 
@@ -20,6 +20,7 @@ COMMENT ON COLUMN report_run.params IS 'Parameters of the run, as JSON text.';
 COMMENT ON COLUMN report_run.boundary_rule IS 'Which tokens of a prompt and its continuation are scored.';
 COMMENT ON COLUMN report_run.started_at IS 'When the run began (UTC).';
 COMMENT ON COLUMN report_run.finished_at IS 'When the run ended (UTC).';
+COMMENT ON COLUMN report_run.occasion IS 'Occasion: run.occasion.';
 
 CREATE OR REPLACE VIEW report_configuration AS
 WITH newest AS (

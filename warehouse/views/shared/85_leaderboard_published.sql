@@ -18,7 +18,7 @@ SELECT m.evaluation, m.metric, m.label, p.slice_kind, p.slice, p.model, p.value,
     false AS is_detail, p.source AS paper, p.source AS cited, m.metric AS published_metric,
     p.value::VARCHAR AS printed, m.unit, nullif(p.note, '') AS note
 FROM recipe_published AS p
-JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place < 1000;
+JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place = 0;
 
 COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals or nearly equals that of a metric here, in the unit used here. Read them beside leaderboards, but never rank with them: models, items and prompts differ.';
 COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';

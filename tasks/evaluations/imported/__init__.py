@@ -1,0 +1,1 @@
+"""Answers that another program's log has, with our clusters, intervals, nulls and tests."""
