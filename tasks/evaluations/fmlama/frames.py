@@ -1,4 +1,4 @@
-"""Collects the data of the FmLAMA page: frames, and the leaderboard's conditions with their models."""
+"""The frames of the FmLAMA page: conditions, and the models and baselines under each."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from functools import cached_property
 from typing import NamedTuple
 
 import polars as pl
+from markupsafe import Markup
 
 from tasks.report import Badge, Frames, Row, gain_sign, value_of, view
+from tasks.report.cells import put
 
 POOLINGS = {
-    "mean_probability": "mean of probabilities (equation 2)",
-    "sum_logprob": "sum of log-probabilities",
+    "mean_probability": "mean of probabilities (equation 2)", "sum_logprob": "sum of log-probabilities",
     "mean_logprob": "mean of log-probabilities",
-}
-"""Ways to pool token scores into a candidate's score, by the names of ``--pooling``."""
-
-LANGUAGES = {
-    "en": "English", "zh": "Chinese", "ar": "Arabic", "ko": "Korean", "ru": "Russian", "he": "Hebrew"
 }  # fmt: skip
+"""Ways to pool token scores into a candidate's score, by the names of ``--pooling``."""
+LANGUAGES = {
+    "en": "English",
+    "zh": "Chinese",
+    "ar": "Arabic",
+    "ko": "Korean",
+    "ru": "Russian",
+    "he": "Hebrew",
+}
 """Codes of the prompt languages in the order of Zhou et al. 2025. Figures have English names: no font has all
 scripts."""
 
@@ -31,22 +36,14 @@ class FmlamaData(Frames):
 
     Languages stand in the columns main_language and subject_language; they differ where the dish is named
     in another language than the sentence.
-
-    Attributes:
-        leaderboard: the view leaderboard_fmlama: in each condition models by mAP, best first, baselines last.
-        dishes: main_language, origin, n_dishes.
-        switching: the view fmlama_code_switching.
-        errors: the view fmlama_frequent_error.
-        predicted: the view fmlama_frequent_prediction.
-        judged: judge, rubric, n_verdicts (with baselines'), n_unscored; no row if nothing was judged.
     """
 
-    leaderboard: pl.DataFrame = field(metadata=view("leaderboard_fmlama"))
-    dishes: pl.DataFrame = field(metadata=view("fmlama_dish_count"))
-    switching: pl.DataFrame = field(metadata=view("fmlama_code_switching"))
-    errors: pl.DataFrame = field(metadata=view("fmlama_frequent_error"))
-    predicted: pl.DataFrame = field(metadata=view("fmlama_frequent_prediction"))
-    judged: pl.DataFrame = field(metadata=view("report_judge", ("evaluation", "config_hash")))
+    leaderboard: pl.DataFrame = view("leaderboard_fmlama")
+    dishes: pl.DataFrame = view("fmlama_dish_count")
+    switching: pl.DataFrame = view("fmlama_code_switching")
+    errors: pl.DataFrame = view("fmlama_frequent_error")
+    predicted: pl.DataFrame = view("fmlama_frequent_prediction")
+    judged: pl.DataFrame = view("report_judge")
 
     @cached_property
     def groups(self) -> list[ConditionGroup]:
@@ -64,9 +61,18 @@ class FmlamaData(Frames):
         return [ConditionGroup(condition, lines[condition]) for condition in order]
 
     @cached_property
+    def plain(self) -> list[ConditionGroup]:
+        """Return the conditions of one language."""
+        return [group for group in self.groups if group.condition.main == group.condition.subject]
+
+    @cached_property
     def languages(self) -> list[str]:
         """Return the codes of the sentences' languages."""
         return in_order(self.leaderboard["main_language"])
+
+    def n_dishes(self, main: str) -> int:
+        """Return the number of dishes of one language."""
+        return int(self.dishes.filter(main_language=main)["n_dishes"].sum())
 
     def origins(self, main: str) -> dict[str, int | None]:
         """Return the origins of one language with their number of dishes, most dishes first."""
@@ -77,9 +83,7 @@ class FmlamaData(Frames):
 
 
 class ProbeCondition(NamedTuple):
-    """A condition of the probe: languages of the sentence and of the dish's name, and whether the country is
-    named.
-    """
+    """A condition: languages of the sentence and of the dish's name, and whether the country is named."""
 
     main: str
     subject: str
@@ -96,9 +100,7 @@ class ProbeCondition(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return, for example, "English, country named" or "English sentence, Korean dish, country not
-        named".
-        """
+        """Return "English, country named", or "English sentence, Korean dish, country not named"."""
         if self.main == self.subject:
             return f"{language(self.main)}, {self.named}"
         return f"{language(self.main)} sentence, {language(self.subject)} dish, {self.named}"
@@ -136,13 +138,13 @@ class ModelLine:
     @property
     def badge(self) -> Badge:
         """Return the trust badge of its numbers."""
-        if self.is_null:
-            return "plain", "baseline"
-        if self.map is None:
-            return "plain", "no average precision"
-        if self.beats_baseline:
-            return "good", "beats the best baseline"
-        return "warn", "not shown to beat the best baseline"
+        if self.is_null or self.map is None:
+            return "plain", "baseline" if self.is_null else "no average precision"
+        return (
+            ("good", "beats the best baseline")
+            if self.beats_baseline
+            else ("warn", "not shown to beat the best baseline")
+        )
 
 
 @dataclass(frozen=True)
@@ -165,20 +167,18 @@ class ConditionGroup:
     def turned(self) -> list[str]:
         """Return the models whose gain is certainly above 0 under one pooling but not under another."""
         return [
-            line.model
-            for line in self.models
-            if len({gain_sign(line.under(pooling, "map_gain")) > 0 for pooling in POOLINGS}) > 1
+            m.model
+            for m in self.models
+            if len({gain_sign(m.under(pooling, "map_gain")) > 0 for pooling in POOLINGS}) > 1
         ]
 
     @property
     def has_one_order(self) -> bool:
         """Return whether models have the same order by mAP under every pooling."""
-        orders = {
-            tuple(sorted(values, key=lambda model: (-values[model], model)))
-            for pooling in POOLINGS
-            if (values := {m.model: value_of(m.under(pooling, "map")) or 0.0 for m in self.models})
-        }
-        return len(orders) <= 1
+        by_pooling = [
+            {m.model: value_of(m.under(pooling, "map")) or 0.0 for m in self.models} for pooling in POOLINGS
+        ]
+        return len({tuple(sorted(of, key=lambda model: (-of[model], model))) for of in by_pooling if of}) <= 1
 
     @property
     def best_baseline(self) -> ModelLine | None:
@@ -190,18 +190,30 @@ class ConditionGroup:
     def best_name(self) -> str:
         """Return the name of the gain's baseline: the best one, or chance if chance is better."""
         best = self.best_baseline
-        cell = best.cell("map") if best else None
-        if best is None or cell is None or cell["value"] < (cell["null_value"] or 0.0):
-            return "chance"
-        return best.model
+        row = best.cell("map") if best else None
+        return (
+            "chance"
+            if best is None or row is None or row["value"] < (row["null_value"] or 0.0)
+            else best.model
+        )
 
     @property
     def n_candidates(self) -> int | None:
-        """Return the number of candidates, those that the model can spell and those that it cannot; None if
-        unknown.
-        """
+        """Return the number of candidates, those that the model can spell and cannot; None if unknown."""
         rows = [line.cell("unspellable_candidates") for line in self.lines]
         return max((row["n_scored"] + row["n_unscored"] for row in rows if row), default=None)
+
+    @property
+    def heading(self) -> Markup:
+        """Return what stands above its rows."""
+        facts = f"{self.lines[0].data.n_dishes(self.condition.main)} dishes" + (
+            f", {self.n_candidates} candidates" if self.n_candidates else ""
+        )
+        return put(
+            '{} <span class="aside">{}</span>',
+            self.condition.label,
+            facts + (f"; best baseline: {self.best_name}" if self.best_baseline else ""),
+        )
 
 
 def language(code: str) -> str:

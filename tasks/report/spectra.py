@@ -1,6 +1,4 @@
-"""Draws effective rank and spectral gap ratio of every question, and models' order of domains next to
-people's.
-"""
+"""Draws two numbers of every question by model, and models' order of domains next to people's."""
 
 from __future__ import annotations
 
@@ -30,8 +28,8 @@ _GAP = 0.22  # between domains, in cells
 _HEIGHT, _LEAST_CELL, _LEAST_DOMAIN = 0.4, 0.37, 0.95  # inches
 _INFINITE = (1.0, 0.965, 0.84)
 _TEXT = {
-    "effective_rank": ("effective rank (number of patterns)", "viridis", "Effective rank"),
-    "spectral_gap_ratio": ("spectral gap ratio λ₁/λ₂ (log scale)", "cividis", "Spectral gap ratio"),
+    "effective_rank": ("effective rank (number of patterns)", "viridis"),
+    "spectral_gap_ratio": ("spectral gap ratio λ₁/λ₂ (log scale)", "cividis"),
 }
 
 
@@ -46,44 +44,52 @@ class _Columns:
     variants: dict[str, int]
 
 
-def spectrum_heatmap(by_question: pl.DataFrame, measure: Measure) -> Markup:
-    """Draw models in rows and questions in columns; each cell shows its value and whether it is High or Low.
+@dataclass(frozen=True)
+class Spectrum:
+    """Models in rows and questions in columns; each cell shows its value and whether it is High or Low.
 
-    by_question: as in ``Data``, rows in the order to show. An infinite SR is hatched and marked ∞, an
-    unscored cell is crossed out.
+    Attributes:
+        by_question: rows of the view spectral_by_domain, in the order to show. An infinite ratio is hatched
+            and marked ∞, an unscored cell is crossed out.
     """
-    models = by_question["model"].unique(maintain_order=True).to_list()
-    columns = _columns(by_question)
-    label, palette, title = _TEXT[measure]
-    scale = ScalarMappable(_norm(by_question[measure], measure), colormaps[palette])
-    letter = 0 if measure == "effective_rank" else 1
-    n_columns = len(columns.x)
-    cell = max(_LEAST_CELL, _LEAST_DOMAIN * len(columns.domains) / n_columns)
-    height = _HEIGHT * len(models)
-    with styled():
-        figure = Figure(figsize=(cell * (n_columns + _GAP * (len(columns.domains) - 1)), height))
-        axes = figure.add_axes((0, 0, 1, 1))
-        cells = []
-        for row in by_question.iter_rows(named=True):
-            value, category = row[measure], row["er_sr_category"]
-            at = (columns.x[row["question"]], float(models.index(row["model"])))
-            infinite = value is not None and math.isinf(value)
-            colour = _INFINITE if infinite else shade(scale, value)
-            mark = category[letter] if category else ""
-            cells.append(Square(at, colour, compact(value), mark, hatch="////" if infinite else ""))
-        draw_cells(axes, cells)
-        _draw_frame(axes, columns, by_question, models)
-        bar = figure.add_axes((0, -0.36 / height - 0.06, 0.32, 0.1 / height))
-        colorbar = figure.colorbar(scale, cax=bar, orientation="horizontal")
-        colorbar.set_label(label)
-        colorbar.formatter = FuncFormatter(lambda value, _: re.sub(r"\.0+(?=\D|$)", "", compact(value)))
-        colorbar.minorticks_off()
-        colorbar.outline.set_visible(False)
-        text = f"{title} of {len(models)} models and {n_columns} questions"
-        numbers = by_question.select(
-            "model", "domain", "question", measure, "er_sr_category", "human_category"
-        )
-        return to_svg(figure, measure.replace("_", "-"), text, numbers)
+
+    by_question: pl.DataFrame
+    measure: Measure
+
+    def draw(self, name: str, description: str) -> Markup:
+        """Implement ``parts.Drawable``."""
+        by_question, measure = self.by_question, self.measure
+        models = by_question["model"].unique(maintain_order=True).to_list()
+        if not models:
+            return Markup("")
+        columns = _columns(by_question)
+        label, palette = _TEXT[measure]
+        scale = ScalarMappable(_norm(by_question[measure], measure), colormaps[palette])
+        letter = 0 if measure == "effective_rank" else 1
+        n_columns = len(columns.x)
+        cell = max(_LEAST_CELL, _LEAST_DOMAIN * len(columns.domains) / n_columns)
+        height = _HEIGHT * len(models)
+        with styled():
+            figure = Figure(figsize=(cell * (n_columns + _GAP * (len(columns.domains) - 1)), height))
+            axes = figure.add_axes((0, 0, 1, 1))
+            cells = []
+            for row in by_question.iter_rows(named=True):
+                value, category = row[measure], row["er_sr_category"]
+                at = (columns.x[row["question"]], float(models.index(row["model"])))
+                infinite = value is not None and math.isinf(value)
+                colour = _INFINITE if infinite else shade(scale, value)
+                mark = category[letter] if category else ""
+                cells.append(Square(at, colour, compact(value), mark, hatch="////" if infinite else ""))
+            draw_cells(axes, cells)
+            _draw_frame(axes, columns, by_question, models)
+            bar = figure.add_axes((0, -0.36 / height - 0.06, 0.32, 0.1 / height))
+            colorbar = figure.colorbar(scale, cax=bar, orientation="horizontal")
+            colorbar.set_label(label)
+            colorbar.formatter = FuncFormatter(lambda value, _: re.sub(r"\.0+(?=\D|$)", "", compact(value)))
+            colorbar.minorticks_off()
+            colorbar.outline.set_visible(False)
+            names = ("model", "domain", "question", measure, "er_sr_category", "human_category")
+            return to_svg(figure, name, description, by_question.select(names))
 
 
 def _columns(by_question: pl.DataFrame) -> _Columns:
@@ -132,27 +138,35 @@ def sr_ranks(by_question: pl.DataFrame) -> pl.DataFrame:
     return by_question.filter(pl.col("spectral_gap_ratio").is_not_null()).with_columns(sr_rank=rank)
 
 
-def rank_scatter(by_question: pl.DataFrame, leaderboard: pl.DataFrame) -> Markup:
-    """Draw one panel per model: domains downwards in people's order, the model's ranks rightwards.
+@dataclass(frozen=True)
+class Ranks:
+    """One panel per model: domains downwards in people's order, the model's ranks rightwards.
 
-    by_question, leaderboard: as in ``Data``, models only. Small dots are wordings, large dots their mean;
-    agreement is the diagonal.
+    Small dots are wordings, large dots their mean; agreement is the diagonal.
+
+    Attributes:
+        by_question, leaderboard: rows of spectral_by_domain and leaderboard_spectral, models only.
     """
-    domains = by_question.select("label", "human_score").unique().sort("human_score", "label")
-    ranked = sr_ranks(by_question)
-    rows = leaderboard.to_dicts()
-    own = [ranked.filter(model=row["model"]) for row in rows]
-    titles = [
-        f"{short(row['model'])}\n{_agreement(row, one.height)}" for row, one in zip(rows, own, strict=True)
-    ]
-    labels = [f"{d['label']}  {d['human_score']:.2f}" for d in domains.iter_rows(named=True)]
-    with styled():
-        size = (panels.panel_width(len(rows), widest=2.6), 0.24 * domains.height + 0.35)
-        figure, drawn = panels.panel_grid(titles, labels, size)
-        for axes, one in zip(drawn, own, strict=True):
-            _draw_panel(axes, domains["label"].to_list(), one)
-        numbers = ranked.select("model", "question", "label", "human_score", "spectral_gap_ratio", "sr_rank")
-        return to_svg(figure, "ranks", "Rank of each domain by people and by each model", numbers)
+
+    by_question: pl.DataFrame
+    leaderboard: pl.DataFrame
+
+    def draw(self, name: str, description: str) -> Markup:
+        """Implement ``parts.Drawable``."""
+        if self.by_question.is_empty():
+            return Markup("")
+        domains = self.by_question.select("label", "human_score").unique().sort("human_score", "label")
+        ranked = sr_ranks(self.by_question)
+        of = [(row, ranked.filter(model=row["model"])) for row in self.leaderboard.to_dicts()]
+        titles = [f"{short(row['model'])}\n{_agreement(row, own.height)}" for row, own in of]
+        labels = [f"{d['label']}  {d['human_score']:.2f}" for d in domains.iter_rows(named=True)]
+        with styled():
+            size = (panels.panel_width(len(of), widest=2.6), 0.24 * domains.height + 0.35)
+            figure, drawn = panels.panel_grid(titles, labels, size)
+            for axes, (_, own) in zip(drawn, of, strict=True):
+                _draw_panel(axes, domains["label"].to_list(), own)
+            names = ("model", "question", "label", "human_score", "spectral_gap_ratio", "sr_rank")
+            return to_svg(figure, name, description, ranked.select(names))
 
 
 def _draw_panel(axes: Axes, domains: list[str], own: pl.DataFrame) -> None:
