@@ -283,9 +283,10 @@ def _page(data: CulturallData) -> Page:
         ], badges, id="board", kind="leaderboard", line=is_null)],
         sections=[
             Section("reading", "How to read this", prose("A scenario gives a case (dates, amounts, people), and the culture has the rule; the answer needs both. Compare a model with guessing, and with its own score on the question without the scenario. If the judge fails its check, read accuracy by match instead.")),
-            Section("items", "What do the items look like?", [*_example(data), *(
-                Figure(f"items-{kind}", f"Items by {kind}", _items(data, kind), say("A region that is not among the warehouse’s countries appears as its code.") if kind == "region" else say(""), "Lin et al. 2026, figure 4") for kind in KINDS
-            )]),
+            Section("items", "What do the items look like?", [
+                *_example(data), Box("maps", [Figure(f"items-{kind}", f"Items by {kind}", _items(data, kind), aside="Lin et al. 2026, figure 4") for kind in KINDS]),
+                *prose("A region that is not among the warehouse’s countries appears as its code.", "note"),
+            ]),
             Section("languages", "In which languages?", _in_languages(data)),
             Section("difficulty", "How hard are the items?", _difficulty(data)),
             Section("settings", "Do scenario, language, reasoning and web search matter?", _settings(data)),
