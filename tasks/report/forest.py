@@ -123,11 +123,12 @@ class Chart:
 def round_numbers(low: float, high: float) -> list[float]:
     """Return two to five round numbers from low to high: multiples of 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(high - low))
+    fitting = []
     for step in (each * power for each in (5.0, 2.0, 1.0, 0.5, 0.2)):
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last > first:
-            break
-    return [round(n * step, 12) for n in range(first, last + 1)]
+        if 1 <= last - first <= 4:
+            fitting.append([round(n * step, 12) for n in range(first, last + 1)])
+    return next((numbers for numbers in fitting if len(numbers) > 2), fitting[0])
 
 
 def extent(rows: Iterable[Row]) -> Scale:

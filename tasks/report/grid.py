@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tasks.report import Row
+from tasks.report.forest import round_numbers
 from tasks.report.svg import ACCENT, LIGHT, MUTED, NULL, RULE, SMALL, SURFACE, styled, to_svg
 from tasks.report.text import short
 
@@ -115,7 +116,8 @@ class Grid:
             if row is None or row["value"] is None:
                 text = "not run" if row is None else "not scored"
                 place = axes.get_yaxis_transform()
-                axes.text(0.02, y, text, va="center", fontsize=SMALL, color=muted, transform=place)
+                box = {"facecolor": surface, "edgecolor": "none", "pad": 1.0}
+                axes.text(0.02, y, text, va="center", fontsize=SMALL, color=muted, transform=place, bbox=box)
                 continue
             if column.null is None and row["null_value"] is not None:
                 axes.plot([row["null_value"]] * 2, [y - 0.4, y + 0.4], color=null, linewidth=1.4)
@@ -126,7 +128,8 @@ class Grid:
         places = [len(self.models)] * len(column.published)
         axes.plot(column.published, places, linestyle="none", marker="|", markersize=7, color=muted)
         axes.margins(x=0.06)
-        axes.locator_params(axis="x", nbins=4)
+        ticks = round_numbers(*axes.get_xlim())
+        axes.set_xticks(ticks, [f"{x:g}".replace("-", "−") for x in ticks])
         axes.tick_params(axis="x", length=3, color=muted)
         axes.tick_params(axis="y", length=0)
         axes.spines[["left"]].set_visible(False)

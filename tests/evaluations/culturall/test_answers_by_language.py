@@ -1,6 +1,6 @@
 """Answers in 14 languages, labelled by their author and blind by a second reader, against matching.
 
-answers.csv has the answers on which both readers agree. The page shows the numbers of report/matching.csv.
+answers.csv has the answers on which both readers agree. The page shows the numbers of matching.csv.
 After a change of answers or matching, ``write`` makes it anew.
 """
 
