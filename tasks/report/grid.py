@@ -28,7 +28,7 @@ _PER_LINE: Final = 5
 _DPI: Final = 300
 _PUBLISHED: Final = "as published"
 SIDES: Final = ("value", "ci_low", "ci_high", "null_value", "is_beyond_null")
-"""What is drawn of a number."""
+"""The parts of a number that are drawn."""
 
 
 class GridColumn(NamedTuple):

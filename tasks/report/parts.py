@@ -115,7 +115,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What the page of one evaluation shows; the frame adds runs, licences and unscored numbers.
+    """The content of one evaluation's page; the frame adds runs, licences and unscored numbers.
 
     Attributes:
         title: of the window. heading: the question. lead: the answer, as parts. picture: the first chart.

@@ -1,4 +1,4 @@
-"""What the CulturALL page shows; its figures are numbered as in Lin et al. 2026."""
+"""Declares what the CulturALL page shows; its figures are numbered as in Lin et al. 2026."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CURE page shows; figures 2 to 4 follow Vo and Koyejo 2025."""
+"""Declares what the CURE page shows; figures 2 to 4 follow Vo and Koyejo 2025."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _badge(line: Row, score: Row | None) -> Badge:
 
 @dataclass(frozen=True)
 class Separation:
-    """What the models' explanations of one benchmark show.
+    """The models whose explanations of one benchmark say something about its items.
 
     Attributes:
         scored, judged, known, separated: models with the metric, with a gain, with enough explanations for

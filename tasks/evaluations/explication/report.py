@@ -1,4 +1,4 @@
-"""What the explication page shows, and figures 3 and 4 of the paper with nulls."""
+"""Declares what the explication page shows, and figures 3 and 4 of the paper with nulls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the FmLAMA page shows; figures 2, 3 and 4 of Zhou et al. 2025 have intervals, chance and baselines."""
+"""Declares what the FmLAMA page shows; figures 2, 3 and 4 of Zhou et al. 2025 have intervals, chance and baselines."""
 
 from __future__ import annotations
 

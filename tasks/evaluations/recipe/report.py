@@ -1,4 +1,4 @@
-"""What the page of any evaluation from a recipe shows: numbers by slice, controls, nulls, and single items."""
+"""Declares what the page of any evaluation from a recipe shows: numbers by slice, controls, nulls, and single items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the spectral page shows."""
+"""Declares what the spectral page shows."""
 
 from __future__ import annotations
 

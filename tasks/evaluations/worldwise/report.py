@@ -1,4 +1,4 @@
-"""What the WorldWise page shows: by culture and by model, each number with its null."""
+"""Declares what the WorldWise page shows: by culture and by model, each number with its null."""
 
 from __future__ import annotations
 
