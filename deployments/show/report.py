@@ -475,7 +475,7 @@ def read_data(
     shape: type[Frames] = _report(evaluation).data
     keys = {"evaluation": evaluation, "config_hash": configuration(warehouse, evaluation, config_hash)[1]}
     frames: dict[str, Any] = {
-        field.name: _frame(warehouse, field.metadata["view"], {by: keys[by] for by in field.metadata["by"]})
+        field.name: _frame(warehouse, field.metadata, keys)
         for field in fields(shape)
         if "view" in field.metadata
     }
@@ -485,9 +485,10 @@ def read_data(
     )
 
 
-def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
-    where = " AND ".join(f"{column} = ?" for column in by) or "true"
-    return warehouse.query(f"SELECT * FROM {view} WHERE {where} ORDER BY place", list(by.values()))
+def _frame(warehouse: Warehouse, of: Mapping[str, Any], keys: Mapping[str, str]) -> pl.DataFrame:
+    where = " AND ".join(f"{column} = ?" for column in of["by"]) or "true"
+    sql = f"SELECT * FROM {of['view'].format(keys['evaluation'])} WHERE {where} ORDER BY place"
+    return warehouse.query(sql, [keys[by] for by in of["by"]])
 
 
 def _report(evaluation: str) -> Report[Any]:

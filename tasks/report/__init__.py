@@ -30,7 +30,7 @@ def view(name: str, *by: str) -> Any:
     """Return a field of ``Frames`` that a view fills.
 
     Args:
-        name: a view; its column ``place`` has the order of rows.
+        name: a view; its column ``place`` has the order of rows. {} in it stands for the evaluation.
         by: columns to filter by: config_hash, evaluation, both or none; by default config_hash, and for views
             whose names begin with report_, which hold all evaluations, both.
     """
@@ -46,6 +46,7 @@ class Frames:
         config_hash: the configuration. links: evaluation -> link to its page, in the order to show; "" for
             this page, None for a page that is not written yet. foot: additional text at the end of the page.
         lost: lines on answers that were lost, if they are many.
+        leaderboard: the evaluation's, best first, null models last.
         values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
             unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
         metrics: the table metric, of this evaluation.
@@ -62,6 +63,7 @@ class Frames:
     links: Mapping[str, str | None] = field(default_factory=dict)
     foot: str = ""
     lost: tuple[str, ...] = ()
+    leaderboard: pl.DataFrame = view("leaderboard_{}")
     values: pl.DataFrame = view("report_value")
     metrics: pl.DataFrame = view("report_metric", _EVALUATION)
     runs: pl.DataFrame = view("report_run")
@@ -75,6 +77,11 @@ class Frames:
         """Return the parameters of the configuration; empty without runs."""
         params: dict[str, Any] = json.loads(self.runs["params"][0]) if self.runs.height else {}
         return params
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Return the models without nulls, in the order of the leaderboard."""
+        return self.leaderboard.filter(~pl.col("is_null"))["model"].unique(maintain_order=True).to_list()
 
     @cached_property
     def overall(self) -> pl.DataFrame:

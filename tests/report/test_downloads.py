@@ -10,9 +10,10 @@ from bs4 import BeautifulSoup
 from markupsafe import Markup
 
 from tasks.report.bars import Bar, Bars, Legend
+from tasks.report.cells import axis, cell, name
 from tasks.report.downloads import as_csv, table_link
 from tests.report.pages import HOSTILE
-from tests.report.test_cells import ROW, axis, cell, name
+from tests.report.test_cells import ROW
 
 
 def saved(markup: Markup | None, kind: str) -> tuple[str, str]:

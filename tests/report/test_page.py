@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime
 
 import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from tasks.report import Frames, gain_sign, in_order_of, view
+from tasks.report import Frames, gain_sign, in_order_of
 from tasks.report.cells import col, name, td
 from tasks.report.page import Report
 from tasks.report.parts import Figure, Fold, Page, Section, prose, say, together
@@ -21,12 +20,7 @@ PARAMS = '{"bootstrap": 99}'
 FINISHED = datetime(2026, 1, 2, 3, 4)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Data(Frames):
-    leaderboard: pl.DataFrame = view("leaderboard_invented")
-
-
-def invented(data: Data) -> Page:
+def invented(data: Frames) -> Page:
     """The least that an evaluation declares."""
     of = Numbers(data)
     return Page(
@@ -39,16 +33,16 @@ def invented(data: Data) -> Page:
     )  # fmt: skip
 
 
-REPORT = Report("report-invented.html", Data, invented)
+REPORT = Report("report-invented.html", Frames, invented)
 
 
 def frame(columns: str, *rows: tuple[object, ...]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=columns.split(), orient="row")
 
 
-def example() -> Data:
+def example() -> Frames:
     cells = row("accuracy", ("overall", "all"), 0.5, **around(0.5, 0.1, null_value=0.25))
-    return Data(
+    return Frames(
         config_hash="ff00",
         leaderboard=frame("model is_null", (HOSTILE, False)),
         values=pl.DataFrame([{"model": HOSTILE, "is_null": False, **cells}]),

@@ -48,17 +48,11 @@ _CHECKED: dict[bool | None, Badge] = {True: ("warn", "fails"), None: ("plain", "
 class CulturallData(Frames):
     """The frames of one configuration."""
 
-    leaderboard: pl.DataFrame = view("leaderboard_culturall")
     judges: pl.DataFrame = view("culturall_judge")
     languages: pl.DataFrame = view("culturall_by_language")
     solved: pl.DataFrame = view("culturall_solved")
     examples: pl.DataFrame = view("culturall_example")
     cohort: pl.DataFrame = view("report_cohort")
-
-    @cached_property
-    def models(self) -> list[str]:
-        """Return the models without nulls, in the order of the leaderboard."""
-        return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     @cached_property
     def n_items(self) -> dict[str, dict[str, int]]:

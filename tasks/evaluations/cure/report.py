@@ -62,7 +62,6 @@ def metric_title(benchmark: str, beside: Iterable[str]) -> str:
 class CureData(Frames):
     """The frames of one configuration."""
 
-    leaderboard: pl.DataFrame = view("leaderboard_cure")
     differences: pl.DataFrame = view("cure_thin_vs_thick")
     verdicts: pl.DataFrame = view("report_judge")
     validation: pl.DataFrame = view("report_validation")

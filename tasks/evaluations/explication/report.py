@@ -49,18 +49,12 @@ OF_USER = ("user_contradictions", "user_dishes", "user_unasked", "user_too_long"
 class ExplicationData(Frames):
     """The frames of one configuration."""
 
-    leaderboard: pl.DataFrame = view("leaderboard_explication")
     personas: pl.DataFrame = view("explication_by_persona")
     transcripts: pl.DataFrame = view("explication_transcript")
     meta: pl.DataFrame = view("meta_explication")
     verdicts: pl.DataFrame = view("report_judge")
     validation: pl.DataFrame = view("report_validation")
     people: pl.DataFrame = view("explication_people")
-
-    @cached_property
-    def models(self) -> list[str]:
-        """Return the models without null recommenders, in the leaderboard's order."""
-        return self.leaderboard.filter(~pl.col("is_null"))["model"].unique(maintain_order=True).to_list()
 
     @cached_property
     def conditions(self) -> list[str]:

@@ -38,7 +38,6 @@ class FmlamaData(Frames):
     in another language than the sentence.
     """
 
-    leaderboard: pl.DataFrame = view("leaderboard_fmlama")
     dishes: pl.DataFrame = view("fmlama_dish_count")
     switching: pl.DataFrame = view("fmlama_code_switching")
     errors: pl.DataFrame = view("fmlama_frequent_error")

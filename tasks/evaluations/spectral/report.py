@@ -47,17 +47,11 @@ _NEARLY_ALIKE = 0.999
 class SpectralData(Frames):
     """The frames of one configuration. SR may be infinite."""
 
-    leaderboard: pl.DataFrame = view("leaderboard_spectral")
     by_question: pl.DataFrame = view("spectral_by_domain")
     similarity: pl.DataFrame = view("spectral_similarity")
     domains: pl.DataFrame = view("spectral_domain")
     cohort: pl.DataFrame = view("report_cohort")
     doubts: pl.DataFrame = view("report_doubt")
-
-    @cached_property
-    def models(self) -> list[str]:
-        """Return the models without nulls, best first."""
-        return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     @cached_property
     def competence(self) -> dict[tuple[str, str], dict[str, float | None]]:

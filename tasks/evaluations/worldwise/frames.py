@@ -22,15 +22,9 @@ MOST_CULTURES = 12
 class WorldwiseData(Frames):
     """The frames of one configuration. labels: names in the order to show, packs included."""
 
-    leaderboard: pl.DataFrame = view("leaderboard_worldwise")
     labels: pl.DataFrame = view("worldwise_label")
     scenarios: pl.DataFrame = view("worldwise_scenario")
     cohort: pl.DataFrame = view("report_cohort")
-
-    @cached_property
-    def models(self) -> list[str]:
-        """Return the models without nulls, in the order of the leaderboard."""
-        return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     def slices(self, metric: str, kind: str) -> list[str]:
         """Return the slices in which models have the metric: by mean over models, unscored last."""
