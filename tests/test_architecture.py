@@ -77,7 +77,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return (f"tasks.{room}", *loop)
         case ["evaluations", "contract.py" | "choosing.py" | "__init__.py"]:
             return (*loop, "tasks.packs.shape")
-        case ["evaluations", name, "report", *_]:
+        case ["evaluations", name, "report.py" | "frames.py"]:
             return (f"tasks.evaluations.{name}", "tasks.report", "tasks.metrics")
         case ["evaluations", "recipe", *_]:
             return ("tasks.evaluations.recipe", "tasks.evaluations.contract", *shared)

@@ -418,7 +418,7 @@ def show_explication(warehouse: Warehouse, form: Format, wide: bool) -> None:
         WarehouseError: no run of explication has finished; says which command to run.
     """
     from deployments.show.report import configuration
-    from tasks.evaluations.explication.report.meta import correlations, differences
+    from tasks.evaluations.explication.meta import correlations, differences
 
     _, config, _ = configuration(warehouse, "explication", None)
     rows = warehouse.query(_META, [config]).to_dicts()

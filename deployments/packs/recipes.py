@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tasks.judging.rubric import Rubric
     from tasks.packs.folder import PackFolder
     from tasks.packs.shape import PackFault
-    from tasks.report import Report
+    from tasks.report.page import Report
 
 EVALUATIONS = Path(__file__).resolve().parents[2] / "tasks" / "evaluations"
 DEFINITION = "evaluation.toml"

@@ -19,8 +19,9 @@ from flows.runs import FinishedRun, every_finished
 from tasks.metrics.agreement import least_spearman_p, spearman_test
 from tasks.metrics.comparison import holm_or_reason
 from tasks.report.cache import cached_in
-from tasks.report.overview import OverviewSection, render
+from tasks.report.overview import OverviewSection, grid_of, render
 from tasks.report.policy import with_policy
+from tasks.report.svg import collected_figures
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -61,6 +62,22 @@ def overview(
     Raises:
         WarehouseError: no run has finished; says which command to run.
     """
+    return _drawn(warehouse, sections(warehouse, links), beside, foot)
+
+
+def _drawn(
+    warehouse: Warehouse,
+    shown: Sequence[OverviewSection],
+    beside: Mapping[str, str] | None = None,
+    foot: str = "",
+) -> str:
+    agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in shown})
+    with cached_in(drawing_cache(warehouse.home)):
+        return with_policy(render(shown, agreements, beside, foot))
+
+
+def sections(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> list[OverviewSection]:
+    """Return the shown configuration of every evaluation; links, raises: as ``overview``."""
     newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in sound()]
     if not newest:
         raise WarehouseError("no finished run to show; start some with: culturemeter run all --profile smoke")
@@ -68,7 +85,7 @@ def overview(
     served = {name: f"reports/{name}/{config}" for name, config, _ in newest if name in reported()}
     links = served if links is None else links
     runs = every_finished(warehouse)
-    sections = [
+    return [
         OverviewSection(
             evaluation=name,
             title=doors()[name].title,
@@ -85,9 +102,6 @@ def overview(
         for history in (warehouse.query(_HISTORY, {"evaluation": name, "config": config}),)
         if not history.is_empty()
     ]
-    agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
-    with cached_in(drawing_cache(warehouse.home)):
-        return with_policy(render(sections, agreements, beside, foot))
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
@@ -137,16 +151,31 @@ def pages(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
 
 
 def write_all(warehouse: Warehouse, path: Path) -> list[Path]:
-    """Write the overview, and beside it the page of every evaluation in the folder of its configuration.
+    """Write the overview, its figure for print (PNG, SVG and PDF), and beside it the page of every evaluation
+    in the folder of its configuration.
 
     Returns the files. Raises as ``overview`` and ``report.write_report`` do.
     """
     files = {name: path.parent / usual_path(name, config) for name, (config, _) in pages(warehouse).items()}
-    text = overview(warehouse, {name: str(file.relative_to(path.parent)) for name, file in files.items()})
-    with written_whole(path, len(text)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    shown = sections(warehouse, {name: str(file.relative_to(path.parent)) for name, file in files.items()})
+    figures = {path: _drawn(warehouse, shown).encode(), **_for_print(shown, path)}
+    for file, content in figures.items():
+        with written_whole(file, len(content)) as temporary:
+            temporary.write_bytes(content)
     for name, file in files.items():
         every = {"overview": path, **files}
         links = {to: quote(os.path.relpath(target, file.parent)) for to, target in every.items()}
         write_report(warehouse, file, file.parent.name, name, links)
-    return [path, *files.values()]
+    return [*figures, *files.values()]
+
+
+def _for_print(shown: Sequence[OverviewSection], page: Path) -> dict[Path, bytes]:
+    """Return the overview's figure as files beside its page; none if nothing is scored."""
+    grid = grid_of(shown)
+    with collected_figures() as figures:
+        grid.draw("overview", "Every model on every evaluation")
+    if not figures:
+        return {}
+    drawn = figures["overview"]
+    contents = {".png": grid.png(), ".svg": drawn.svg.encode(), ".pdf": drawn.pdf}
+    return {page.with_suffix(suffix): content for suffix, content in contents.items()}

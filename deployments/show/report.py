@@ -1,6 +1,6 @@
 """Read results of finished runs: a leaderboard's rows and a report's page.
 
-An evaluation has a page if its folder has a package ``report`` with a ``REPORT`` (``tasks.report``).
+An evaluation has a page if its folder has a module ``report`` with a ``REPORT`` (``tasks.report``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deployments.show import settings
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
 from deployments.show.losses import losses
-from tasks.report import Frames, Report, Row
+from tasks.report import Frames, Row
 from tasks.report.forest import name_of, setting_of
 from tasks.report.policy import with_policy
 from warehouse import Warehouse, WarehouseError
@@ -30,6 +30,7 @@ from warehouse.storage import written_whole
 
 if TYPE_CHECKING:
     from tasks.evaluations.settings import ComparedSetting
+    from tasks.report.page import Report
 
 FIRST = "spectral"
 """Evaluation suggested to newcomers: it needs neither a judge nor vLLM."""
@@ -278,7 +279,7 @@ def reported() -> list[str]:
 
 def _has_page(evaluation: str) -> bool:
     """Return whether the evaluation's folder has a report of its own."""
-    return (recipes.EVALUATIONS / evaluation / "report").is_dir()
+    return (recipes.EVALUATIONS / evaluation / "report.py").is_file()
 
 
 def usual_file(evaluation: str) -> str:
@@ -340,14 +341,12 @@ def page(
         links = {"overview": "../../reports"} | {name: f"../{name}/{newest[name]}" for name in newest}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
     render, whole = _report(evaluation).render, replace(data, foot=foot)
-    # A recipe's is not cached, since its frames do not hold all it shows, and drawing is quick.
-    if not _has_page(evaluation):
-        return with_policy(render(whole))
     from deployments.show.drawings import drawing_cache
     from tasks.report.cache import cached_in, drawn_once  # imports Matplotlib
 
+    # A recipe's page is not cached, since its frames do not hold all it shows, and drawing is quick.
     with cached_in(drawing_cache(warehouse.home)):
-        return with_policy(drawn_once(render, whole))
+        return with_policy(drawn_once(render, whole) if _has_page(evaluation) else render(whole))
 
 
 def _newest(warehouse: Warehouse) -> dict[str, str]:
@@ -367,7 +366,7 @@ def read_data(
     shape: type[Frames] = _report(evaluation).data
     keys = {"evaluation": evaluation, "config_hash": configuration(warehouse, evaluation, config_hash)[1]}
     frames: dict[str, Any] = {
-        field.name: _frame(warehouse, field.metadata["view"], {by: keys[by] for by in field.metadata["by"]})
+        field.name: _frame(warehouse, field.metadata, keys)
         for field in fields(shape)
         if "view" in field.metadata
     }
@@ -377,9 +376,10 @@ def read_data(
     )
 
 
-def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
-    where = " AND ".join(f"{column} = ?" for column in by) or "true"
-    return warehouse.query(f"SELECT * FROM {view} WHERE {where} ORDER BY place", list(by.values()))
+def _frame(warehouse: Warehouse, of: Mapping[str, Any], keys: Mapping[str, str]) -> pl.DataFrame:
+    where = " AND ".join(f"{column} = ?" for column in of["by"]) or "true"
+    sql = f"SELECT * FROM {of['view'].format(keys['evaluation'])} WHERE {where} ORDER BY place"
+    return warehouse.query(sql, [keys[by] for by in of["by"]])
 
 
 def _report(evaluation: str) -> Report[Any]:

@@ -1,16 +1,17 @@
-"""Defines the parts that every report needs; figures and texts have their own modules. Pure, and independent
-of evaluations. An evaluation has a package ``report`` with a ``REPORT``: a subclass of ``Frames``, whose
-fields name the views that fill them, and a pure function from these frames to one HTML document
-(``page.render_page`` and templates).
+"""Defines the frames that every page is made from. Pure, and independent of evaluations.
+
+An evaluation has a module ``report`` with a ``REPORT`` (``page.Report``): a subclass of ``Frames``, whose
+fields name the views that fill them, and a pure function from these frames to what the page shows: sentences,
+tables and figures as values (``parts``), which this package draws.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 import polars as pl
 from markupsafe import Markup
@@ -22,14 +23,19 @@ Badge = tuple[Literal["good", "warn", "plain"], str]
 """Trust badge of a model's numbers: (kind, text)."""
 
 
-def view(name: str, by: tuple[str, ...] = ("config_hash",)) -> dict[str, Any]:
-    """Return the metadata of a field of ``Frames``, which names the view that fills it.
+_CONFIG, _EVALUATION = "config_hash", "evaluation"
+
+
+def view(name: str, *by: str) -> Any:
+    """Return a field of ``Frames`` that a view fills.
 
     Args:
-        name: a view; its column ``place`` has the order of rows.
-        by: columns to filter by: config_hash, evaluation, both or neither.
+        name: a view; its column ``place`` has the order of rows. {} in it stands for the evaluation.
+        by: columns to filter by: config_hash, evaluation, both or none; by default config_hash, and for views
+            whose names begin with report_, which hold all evaluations, both.
     """
-    return {"view": name, "by": by}
+    usual = (_EVALUATION, _CONFIG) if name.startswith("report_") else (_CONFIG,)
+    return field(metadata={"view": name, "by": tuple(filter(None, by)) if by else usual})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,7 @@ class Frames:
         config_hash: the configuration. links: evaluation -> link to its page, in the order to show; "" for
             this page, None for a page that is not written yet. foot: additional text at the end of the page.
         lost: lines on answers that were lost, if they are many.
+        leaderboard: the evaluation's, best first, null models last.
         values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
             unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
         metrics: the table metric, of this evaluation.
@@ -56,19 +63,25 @@ class Frames:
     links: Mapping[str, str | None] = field(default_factory=dict)
     foot: str = ""
     lost: tuple[str, ...] = ()
-    values: pl.DataFrame = field(metadata=view("report_value", ("evaluation", "config_hash")))
-    metrics: pl.DataFrame = field(metadata=view("report_metric", ("evaluation",)))
-    runs: pl.DataFrame = field(metadata=view("report_run", ("evaluation", "config_hash")))
-    unscored: pl.DataFrame = field(metadata=view("report_unscored", ("evaluation", "config_hash")))
-    countries: pl.DataFrame = field(metadata=view("report_country", ()))
-    sources: pl.DataFrame = field(metadata=view("report_source", ()))
-    configurations: pl.DataFrame = field(metadata=view("report_configuration", ("evaluation",)))
+    leaderboard: pl.DataFrame = view("leaderboard_{}")
+    values: pl.DataFrame = view("report_value")
+    metrics: pl.DataFrame = view("report_metric", _EVALUATION)
+    runs: pl.DataFrame = view("report_run")
+    unscored: pl.DataFrame = view("report_unscored")
+    countries: pl.DataFrame = view("report_country", "")
+    sources: pl.DataFrame = view("report_source", "")
+    configurations: pl.DataFrame = view("report_configuration", _EVALUATION)
 
     @cached_property
     def params(self) -> dict[str, Any]:
         """Return the parameters of the configuration; empty without runs."""
         params: dict[str, Any] = json.loads(self.runs["params"][0]) if self.runs.height else {}
         return params
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Return the models without nulls, in the order of the leaderboard."""
+        return self.leaderboard.filter(~pl.col("is_null"))["model"].unique(maintain_order=True).to_list()
 
     @cached_property
     def overall(self) -> pl.DataFrame:
@@ -94,32 +107,19 @@ class Frames:
         """Return one number with its interval, counts and null; None if the configuration lacks it."""
         return self._rows.get((model, metric, kind, where))
 
+    def head(self, metric: str, label: str, below: str = "") -> Markup:
+        """Return the heading of a metric's column."""
+        from tasks.report.cells import head
+
+        return head(self.catalogue, metric, label, below)
+
+    def label(self, metric: str) -> str:
+        """Return a metric's name."""
+        return str(self.catalogue[metric]["label"]) if metric in self.catalogue else metric
+
     def value(self, model: str, metric: str, kind: str = "overall", where: str = "all") -> float | None:
         """Return one number alone; None if it is missing or unscored."""
         return value_of(self.find(model, metric, kind, where))
-
-
-F = TypeVar("F", bound=Frames)
-
-
-@dataclass(frozen=True)
-class Report(Generic[F]):
-    """The page of one evaluation; a package ``tasks.evaluations.<name>.report`` has it as REPORT.
-
-    Attributes:
-        file: usual name of the page under the home folder. data: class of its frames; the fields' metadata
-            name their views (``view``). render: pure function from frames to one HTML document; equal frames
-            give equal bytes.
-    """
-
-    file: str
-    data: type[F]
-    render: Callable[[F], str]
-
-
-def drawn(figures: Mapping[str, Callable[[F], Markup | None]], data: F) -> dict[str, Markup]:
-    """Return the figures by name, without figures that have no scores."""
-    return {name: figure for name, draw in figures.items() if (figure := draw(data)) is not None}
 
 
 def value_of(row: Row | None) -> float | None:

@@ -29,7 +29,7 @@ class Bar(NamedTuple):
         mark: text after the number.
         series: which of two conditions.
         other: a second null, such as the best baseline.
-        is_null: whether the bar belongs to a null model.
+        is_null: whether the bar belongs to a null model. text: in place of the number.
     """
 
     panel: str
@@ -42,6 +42,7 @@ class Bar(NamedTuple):
     series: int = 0
     other: float | None = None
     is_null: bool = False
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,30 +75,45 @@ def bar_of(panel: str, row: str, number: Row | None, mark: str = "", times: floa
     return Bar(panel, row, value, low, high, null, mark, **more)
 
 
-def bar_panels(
-    bars: Sequence[Bar], rows: Mapping[str, str], key: Legend, name: str, description: str, per_row: int = 4
-) -> Markup | None:
-    """Draw bars from 0, panels in the order of the bars; None if no bar has a value.
+@dataclass(frozen=True)
+class Bars:
+    """Bars from 0, panels in the order of the bars.
 
-    rows: key of a row -> its label, from top to bottom. name, description: as in ``to_svg``.
+    Attributes:
+        rows: key of a row -> its label, from top to bottom. per_row: most panels beside each other.
     """
-    if all(bar.value is None for bar in bars):
-        return None
-    titles = list(dict.fromkeys(bar.panel for bar in bars))
-    end = key.end or _furthest(bars)
-    height = (0.3 if len(key.bars) == 2 else 0.23) * (len(rows) + 0.4)
-    with styled():
-        size = (panels.panel_width(len(titles), per_row), height)
-        figure, drawn = panels.panel_grid([short(t) for t in titles], list(rows.values()), size, per_row)
-        for axes, title in zip(drawn, titles, strict=True):
-            for bar in (bar for bar in bars if bar.panel == title):
-                _draw_bar(axes, list(rows).index(bar.row), bar, key, end)
-            axes.set_xlim(0, end * (1.04 if key.digits is None else 1 + _NUMBER))
-            axes.set_xticks([0, end / 2, end], [f"{x:g}" for x in (0, end / 2, end)])
-            axes.grid(axis="x")
-        panels.legend(figure, _handles(key, bars))
-        named = [bar._asdict() | {"row": rows[bar.row], "series": key.bars[bar.series]} for bar in bars]
-        return to_svg(figure, name, description, pl.DataFrame(named, infer_schema_length=None))
+
+    bars: Sequence[Bar]
+    rows: Mapping[str, str]
+    key: Legend
+    per_row: int = 4
+
+    def draw(self, name: str, description: str) -> Markup:
+        """Implement ``parts.Drawable``."""
+        bars, rows, key = self.bars, self.rows, self.key
+        if all(bar.value is None for bar in bars):
+            return Markup("")
+        titles = list(dict.fromkeys(bar.panel for bar in bars))
+        end = key.end or _furthest(bars)
+        height = (0.3 if len(key.bars) == 2 else 0.23) * (len(rows) + 0.4)
+        with styled():
+            size = (panels.panel_width(len(titles), self.per_row), height)
+            figure, drawn = panels.panel_grid(
+                [short(t) for t in titles], list(rows.values()), size, self.per_row
+            )
+            for axes, title in zip(drawn, titles, strict=True):
+                for bar in (bar for bar in bars if bar.panel == title):
+                    _draw_bar(axes, list(rows).index(bar.row), bar, key, end)
+                axes.set_xlim(0, end * (1.04 if key.digits is None else 1 + _NUMBER))
+                axes.set_xticks([0, end / 2, end], [f"{x:g}" for x in (0, end / 2, end)])
+                axes.grid(axis="x")
+            panels.legend(figure, _handles(key, bars))
+            named = [
+                {name: value for name, value in bar._asdict().items() if name != "text"}
+                | {"row": rows[bar.row], "series": key.bars[bar.series]}
+                for bar in bars
+            ]
+            return to_svg(figure, name, description, pl.DataFrame(named, infer_schema_length=None))
 
 
 def _draw_bar(axes: Axes, row: float, bar: Bar, key: Legend, end: float) -> None:
@@ -113,7 +129,7 @@ def _draw_bar(axes: Axes, row: float, bar: Bar, key: Legend, end: float) -> None
     panels.null_mark(axes, bar.null, y, 0.5 * thick if two else 0.46)
     panels.diamond(axes, bar.other, y)
     if bar.value is not None and key.digits is not None:
-        text = f"{bar.value:.{key.digits}f} {bar.mark}"
+        text = bar.text or f"{bar.value:.{key.digits}f} {bar.mark}"
         axes.text(1.02 * end, y, text, va="center", fontsize=SMALL, color=MUTED)
     elif bar.value is not None and bar.mark:
         furthest = max(x for x in (bar.value, bar.high, bar.other) if x is not None)

@@ -4,6 +4,7 @@ Positions are in percent, so that a chart adapts to the width. Pure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -21,11 +22,6 @@ MOST_LINES = 24
 """Most lines of the first chart of a page."""
 _MARGIN = 0.06
 """Margin of the axis on either side of the values."""
-_LABEL = 18.0
-"""Percent of the axis that the null's label and an end's label need next to each other."""
-
-_MARK = 8.0
-"""Percent of a small chart's axis that a mark needs."""
 
 
 class Mark(NamedTuple):
@@ -80,18 +76,6 @@ class Chart:
         return [mark for mark in self.marks if mark.is_apart]
 
     @property
-    def swarm(self) -> list[tuple[Mark, str, int]]:
-        """Return the published values from least to greatest, each with its position and its height above the
-        axis, so that no mark hides another.
-        """
-        placed: list[tuple[Mark, str, int]] = []
-        for mark in sorted((m for m in self.marks if m.is_published), key=lambda m: float(m.row["value"])):
-            place = self.at(mark.row["value"])
-            near = {level for _, at, level in placed if float(place) - float(at) < _MARK}
-            placed.append((mark, place, min(set(range(len(placed) + 1)) - near)))
-        return placed
-
-    @property
     def what_differs(self) -> str:
         """Return the first known difference of the published values that differ from ours; "" if none is
         known.
@@ -100,12 +84,9 @@ class Chart:
         return next(filter(None, known), "")
 
     @property
-    def crowds(self) -> tuple[bool, bool]:
-        """Return whether the label of the null would cover that of the axis' left end, and of its right."""
-        if self.null is None:
-            return False, False
-        place = float(self.at(self.null))
-        return place < _LABEL, place > 100 - _LABEL
+    def ticks(self) -> list[tuple[str, str]]:
+        """Return place and label of round numbers on the axis."""
+        return [(self.at(x), f"{x:g}".replace("-", "−")) for x in round_numbers(*self.scale)]
 
     @property
     def has_null(self) -> bool:
@@ -137,6 +118,17 @@ class Chart:
         """Return the position of a value, in percent of the width."""
         low, high = self.scale
         return f"{100 * (min(max(value, low), high) - low) / (high - low):.2f}"
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Return two to five round numbers from low to high: multiples of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(high - low))
+    fitting = []
+    for step in (each * power for each in (5.0, 2.0, 1.0, 0.5, 0.2)):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if 1 <= last - first <= 4:
+            fitting.append([round(n * step, 12) for n in range(first, last + 1)])
+    return next((numbers for numbers in fitting if len(numbers) > 2), fitting[0])
 
 
 def extent(rows: Iterable[Row]) -> Scale:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,53 +39,52 @@ class Cell(NamedTuple):
     is_null: bool = False
 
 
-def matrix_panels(
-    cells: Sequence[Cell],
-    rows: Mapping[str, str],
-    columns: Mapping[str, str],
-    name: str,
-    description: str,
-    digits: int = 3,
-) -> Markup | None:
-    """Draw one panel per model, with colours from 0; an unscored cell is crossed out. None if no cell has a
-    value.
+@dataclass(frozen=True)
+class Matrix:
+    """One panel per model, with colours from 0; an unscored cell is crossed out.
 
-    Args:
-        cells: cells in the order of panels; a place without a cell stays empty.
-        rows, columns: key -> label, in the order to show.
-        name, description: as in ``to_svg``.
-        digits: decimals of the values.
+    Attributes:
+        cells: in the order of panels; a place without a cell stays empty. rows, columns: key -> label, in the
+            order to show. digits: decimals of the values.
     """
-    values = [cell.value for cell in cells if cell.value is not None]
-    if not values:
-        return None
-    titles = {cell.panel: cell.is_null for cell in cells}
-    width = _CELL_WIDTH * len(columns)
-    per_row = max(1, min(len(titles), int(panels.WIDTH / (width + panels.PANEL_GAP[0]))))
-    scale = ScalarMappable(Normalize(0.0, max(0.0, *values) or 1.0), colormaps["viridis"])
-    across, down = list(columns), list(rows)
-    is_long = max(map(len, columns.values())) > _STRAIGHT
-    ticks: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
-    with styled():
-        size = (width, _CELL_HEIGHT * len(rows))
-        figure, drawn = panels.panel_grid(
-            [short(t) for t in titles], list(rows.values()), size, per_row, (panels.PANEL_GAP[0], 1.0)
-        )
-        for axes, (title, is_null) in zip(drawn, titles.items(), strict=True):
-            squares = []
-            for cell in (cell for cell in cells if cell.panel == title):
-                at = (float(across.index(cell.column)), float(down.index(cell.row)))
-                text = "" if cell.value is None else f"{cell.value:.{digits}f}".replace("-", "−")
-                squares.append(Square(at, shade(scale, cell.value), text, cell.note, cell.is_framed))
-            draw_cells(axes, squares)
-            axes.set_xlim(-0.5, len(columns) - 0.5)
-            axes.set_xticks(range(len(columns)), list(columns.values()), **ticks)
-            axes.title.set_color(MUTED if is_null else INK)
-            axes.spines[:].set_visible(False)
-        drawn[0].set_ylim(len(rows) - 0.5, -0.5)
-        numbers = pl.DataFrame([cell._asdict() for cell in cells], infer_schema_length=None)
-        named = numbers.with_columns(pl.col("row").replace(rows), pl.col("column").replace(columns))
-        return to_svg(figure, name, description, named)
+
+    cells: Sequence[Cell]
+    rows: Mapping[str, str]
+    columns: Mapping[str, str]
+    digits: int = 3
+
+    def draw(self, name: str, description: str) -> Markup:
+        """Implement ``parts.Drawable``."""
+        cells, rows, columns = self.cells, self.rows, self.columns
+        values = [cell.value for cell in cells if cell.value is not None]
+        if not values:
+            return Markup("")
+        titles = {cell.panel: cell.is_null for cell in cells}
+        width = _CELL_WIDTH * len(columns)
+        per_row = max(1, min(len(titles), int(panels.WIDTH / (width + panels.PANEL_GAP[0]))))
+        scale = ScalarMappable(Normalize(0.0, max(0.0, *values) or 1.0), colormaps["viridis"])
+        across, down = list(columns), list(rows)
+        is_long = max(map(len, columns.values())) > _STRAIGHT
+        ticks: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
+        with styled():
+            size, gap = (width, _CELL_HEIGHT * len(rows)), (panels.PANEL_GAP[0], 1.0)
+            heads = [short(title) for title in titles]
+            figure, drawn = panels.panel_grid(heads, list(rows.values()), size, per_row, gap)
+            for axes, (title, is_null) in zip(drawn, titles.items(), strict=True):
+                squares = []
+                for cell in (cell for cell in cells if cell.panel == title):
+                    at = (float(across.index(cell.column)), float(down.index(cell.row)))
+                    text = "" if cell.value is None else f"{cell.value:.{self.digits}f}".replace("-", "−")
+                    squares.append(Square(at, shade(scale, cell.value), text, cell.note, cell.is_framed))
+                draw_cells(axes, squares)
+                axes.set_xlim(-0.5, len(columns) - 0.5)
+                axes.set_xticks(range(len(columns)), list(columns.values()), **ticks)
+                axes.title.set_color(MUTED if is_null else INK)
+                axes.spines[:].set_visible(False)
+            drawn[0].set_ylim(len(rows) - 0.5, -0.5)
+            numbers = pl.DataFrame([cell._asdict() for cell in cells], infer_schema_length=None)
+            named = numbers.with_columns(pl.col("row").replace(rows), pl.col("column").replace(columns))
+            return to_svg(figure, name, description, named)
 
 
 def shade(scale: ScalarMappable, value: float | None) -> Rgb | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -44,53 +45,52 @@ class MarkLine(NamedTuple):
     space: float = 0.0
 
 
-def mark_lines(
-    lines: Sequence[MarkLine],
-    kinds: Mapping[str, Kind],
-    name: str,
-    description: str,
-    *,
-    height: float = 0.32,
-    unit: bool = False,
-    cut: int | None = None,
-    joined: Sequence[tuple[tuple[int, float], tuple[int, float]]] = (),
-) -> Markup | None:
-    """Draw the lines from top to bottom; None if no line has a mark.
+@dataclass(frozen=True)
+class Marks:
+    """Lines of marks from top to bottom.
 
-    Args:
-        kinds: in the order of the legend and of drawing.
-        name, description: as in ``to_svg``.
-        height: of a row, in inches.
-        unit: the axis is 0 to 1; else whole numbers around all marks, up to 10.
-        cut: a dashed line before this line.
-        joined: pairs of (line, x) with a thin line between them.
+    Attributes:
+        kinds: in the order of the legend and of drawing. height: of a row, in inches. unit: the axis is 0 to
+            1; else whole numbers around all marks, up to 10. cut: a dashed line before this line. joined:
+            pairs of (line, x) with a thin line between them.
     """
-    marks = [x for line in lines for kind in line.marks.values() for x in kind]
-    if not marks:
-        return None
-    places = list(accumulate((1 + line.space for line in lines), initial=-1 - lines[0].space))[1:]
-    with styled():
-        figure = Figure(figsize=(_WIDTH, height * (places[-1] + 1.4)))
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_ylim(places[-1] + 0.6, -0.6)
-        axes.set_yticks(places, [line.label for line in lines])
-        beside = _scale(axes, marks, unit)
-        for (first, x1), (second, x2) in joined:
-            axes.plot([x1, x2], [places[first], places[second]], color=MUTED, linewidth=0.7, alpha=0.6)
-        for line, y in zip(lines, places, strict=True):
-            for key, kind in kinds.items():
-                _draw(axes, kind, line.marks.get(key, ()), y)
-            if not line.is_scored:
-                panels.not_scored(axes, y)
-            axes.text(beside, y, line.text, va="center", fontsize=SMALL, color=MUTED)
-        if cut is not None:
-            axes.axhline(places[cut] - 0.5, color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))
-        panels.legend(figure, [_handle(kind) for kind in kinds.values()], 3)
-        points = [
-            (line.label, kinds[key].label, x) for line in lines for key in line.marks for x in line.marks[key]
-        ]
-        numbers = pl.DataFrame(points, schema=["line", "mark", "value"], orient="row")
-        return to_svg(figure, name, description, numbers)
+
+    lines: Sequence[MarkLine]
+    kinds: Mapping[str, Kind]
+    height: float = 0.32
+    unit: bool = False
+    cut: int | None = None
+    joined: Sequence[tuple[tuple[int, float], tuple[int, float]]] = ()
+
+    def draw(self, name: str, description: str) -> Markup:
+        """Implement ``parts.Drawable``."""
+        lines, kinds = self.lines, self.kinds
+        marks = [x for line in lines for kind in line.marks.values() for x in kind]
+        if not marks:
+            return Markup("")
+        places = list(accumulate((1 + line.space for line in lines), initial=-1 - lines[0].space))[1:]
+        with styled():
+            figure = Figure(figsize=(_WIDTH, self.height * (places[-1] + 1.4)))
+            axes = figure.add_axes((0, 0, 1, 1))
+            axes.set_ylim(places[-1] + 0.6, -0.6)
+            axes.set_yticks(places, [line.label for line in lines])
+            beside = _scale(axes, marks, self.unit)
+            for (first, x1), (second, x2) in self.joined:
+                axes.plot([x1, x2], [places[first], places[second]], color=MUTED, linewidth=0.7, alpha=0.6)
+            for line, y in zip(lines, places, strict=True):
+                for key, kind in kinds.items():
+                    _draw(axes, kind, line.marks.get(key, ()), y)
+                if not line.is_scored:
+                    panels.not_scored(axes, y)
+                axes.text(beside, y, line.text, va="center", fontsize=SMALL, color=MUTED)
+            if self.cut is not None:
+                at = places[self.cut] - 0.5
+                axes.axhline(at, color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))
+            panels.legend(figure, [_handle(kind) for kind in kinds.values()], 3)
+            of = [(line, key, x) for line in lines for key in line.marks for x in line.marks[key]]
+            points = [(line.label, kinds[key].label, x) for line, key, x in of]
+            numbers = pl.DataFrame(points, schema=["line", "mark", "value"], orient="row")
+            return to_svg(figure, name, description, numbers)
 
 
 def _draw(axes: Axes, kind: Kind, values: Sequence[float], y: float) -> None:

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from tasks.metrics.comparison import LEVEL
 from tasks.report import Badge, Row
+from tasks.report.cache import drawn_once
 from tasks.report.forest import (
     ARROWS,
     Chart,
@@ -26,6 +27,7 @@ from tasks.report.forest import (
     state_of,
     strongest_null,
 )
+from tasks.report.grid import SIDES, Grid, GridColumn
 from tasks.report.history import history_once, is_repeated, sparkline
 from tasks.report.page import environment
 from tasks.report.text import number
@@ -162,7 +164,9 @@ def render(
     sections_drawn = [_shown(section) for section in sections]
     names = _names(sections)
     columns = [_column(each["section"], str(at), each["charts"]) for at, each in enumerate(sections_drawn)]
+    grid = _grid(columns, names)
     context = {
+        "grid": Markup(drawn_once(Grid.draw, grid, "overview", "Every model on every evaluation")),
         "sections": sections_drawn,
         "models": names,
         "columns": columns,
@@ -191,6 +195,25 @@ def _names(sections: Sequence[OverviewSection]) -> dict[str, str]:
 
 def _shortest(pair: tuple[str, str]) -> tuple[int, str]:
     return len(pair[1]), pair[1]
+
+
+def grid_of(sections: Sequence[OverviewSection]) -> Grid:
+    """Return the figure of every model on every evaluation."""
+    columns = [_column(section, str(at), _charts(section)) for at, section in enumerate(sections)]
+    return _grid(columns, _names(sections))
+
+
+def _grid(columns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Grid:
+    drawn = []
+    for column in columns:
+        chart: Chart = column["chart"]
+        rows = {key: {side: tile.row[side] for side in SIDES} for key, tile in column["tiles"].items()}
+        is_shared = len({row["null_value"] for row in rows.values()}) == 1
+        printed = [mark.row["value"] for mark in chart.marks if mark.is_published]
+        label = f"{column['label']} {column['arrow']}".strip()
+        null = chart.null if is_shared else None
+        drawn.append(GridColumn(column["section"].evaluation, label, rows, null, printed, chart.cited))
+    return Grid(names, drawn)
 
 
 @dataclass(frozen=True)
@@ -234,7 +257,7 @@ def _column(section: OverviewSection, key: str, charts: Sequence[Chart]) -> dict
         "arrow": ARROWS.get(direction, ""),
         "tiles": tiles,
         "chart": charts[0],
-        "published": next((chart for chart in charts if chart.finding), None),
+        "published": charts[0] if charts[0].finding else None,
         "is_beaten": any(tile.state == "beyond" for tile in tiles.values()),
     }
 

@@ -1,34 +1,45 @@
-"""Renders a page: frames and templates become one HTML document that needs nothing from the network."""
+"""Draws a page: frames and parts become one HTML document that needs nothing from the network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 
-from tasks.report import Frames, Row
+from tasks.report import Frames, Row, cells
 from tasks.report.downloads import table_link
+from tasks.report.parts import Page, together
 from tasks.report.text import FILTERS, clean
 
-CELLS = ("cell", "null", "axis", "name", "counts", "isolated", "head")
-"""The macros of ``cells.html`` that every template has."""
+CELLS = ("cell", "null", "axis", "name", "counts", "isolated")
+"""The functions of ``cells`` that every template has, beside ``head``."""
+
+F = TypeVar("F", bound=Frames)
 
 
-def render_page(package: str, data: Frames, context: dict[str, Any]) -> str:
-    """Return the page of a package: its ``templates/page.html``, which extends ``kit/page.html``.
+@dataclass(frozen=True)
+class Report(Generic[F]):
+    """The page of one evaluation; a module ``tasks.evaluations.<name>.report`` has it as REPORT.
 
-    All texts are escaped, figures and style sheet are inline, and there is no script. The same input gives
-    the same bytes.
-
-    Args:
-        package: the evaluation's report, such as "tasks.evaluations.cure.report".
-        data: frames that every page shows: runs, sources, metrics, unscored numbers.
-        context: further values of the templates, which also have data, params, find (``Frames.find``) and
-            ``CELLS``.
+    Attributes:
+        file: usual name of the page under the home folder. data: class of its frames; the fields' metadata
+            name their views (``view``). page: pure function from frames to what the page shows.
     """
-    fields = {"data": data, "params": data.params, "find": data.find, **context}
-    return environment(data.catalogue, package).get_template("page.html").render(fields)
+
+    file: str
+    data: type[F]
+    page: Callable[[F], Page]
+
+    def render(self, data: F) -> str:
+        """Return one HTML document; equal frames give equal bytes.
+
+        All texts are escaped, figures and style sheet are inline, and there is no script.
+        """
+        template = environment(data.catalogue).get_template("page.html")
+        return template.render(data=data, page=self.page(data))
 
 
 def environment(catalogue: Mapping[str, Row], package: str = "tasks.report") -> Environment:
@@ -44,8 +55,7 @@ def environment(catalogue: Mapping[str, Row], package: str = "tasks.report") -> 
         lstrip_blocks=True,
         finalize=clean,
     )
-    templates.filters |= FILTERS | {"table_link": table_link}
-    templates.globals["catalogue"] = catalogue
-    cells = templates.get_template("kit/cells.html").module
-    templates.globals |= {macro: getattr(cells, macro) for macro in CELLS}
+    templates.filters |= FILTERS | {"table_link": table_link, "together": together}
+    templates.globals |= {each: getattr(cells, each) for each in CELLS}
+    templates.globals["head"] = partial(cells.head, catalogue)
     return templates

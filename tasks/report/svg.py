@@ -41,6 +41,9 @@ _CSS: Final = Path(__file__).with_name("templates") / "page.css"
 _LIGHT: Final = dict(reversed(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", _CSS.read_text(encoding="utf-8"))))
 """The style sheet's variables in the light scheme, the first in the file."""
 
+LIGHT: Final = {stand_in: _LIGHT[variable] for stand_in, variable in _VARIABLES.items()}
+"""Stand-in -> colour of the light scheme, for figures that are pixels."""
+
 GROUP_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#F0E442")
 """Okabe and Ito's palette, which people of every common colour vision can read."""
 
@@ -111,9 +114,9 @@ def collect_figures(figures: Mapping[str, Drawn]) -> bool:
     return True
 
 
-def styled() -> AbstractContextManager[None]:
-    """Return the context in which figures must be both made and written."""
-    return mpl.rc_context(_STYLE)
+def styled(colours: Mapping[str, str] | None = None) -> AbstractContextManager[None]:
+    """Return the context in which figures must be both made and written. colours: ``LIGHT``, or none."""
+    return mpl.rc_context({name: (colours or {}).get(value, value) for name, value in _STYLE.items()})
 
 
 def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -> Markup:

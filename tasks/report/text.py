@@ -77,6 +77,11 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
+def plural(n: int, noun: str, more: str = "") -> str:
+    """Return "1 model", or "2 models". more: the plural, if it is not the noun and an s."""
+    return f"{n} {noun if n == 1 else more or noun + 's'}"
+
+
 def shortened(text: str) -> str:
     """Return a list with commas, cut after its first parts, with the number of others."""
     parts = text.split(", ")
@@ -90,6 +95,11 @@ def short(name: str) -> str:
         return name
     half = LONGEST_NAME // 2
     return f"{name[:half]}…{name[-half + 1 :]}"
+
+
+def cut(text: str, most: int = 300) -> str:
+    """Return a text of at most so many letters, cut at a word."""
+    return text if len(text) <= most else text[: most - 3].rpartition(" ")[0] + "..."
 
 
 def sentence(text: str) -> str:

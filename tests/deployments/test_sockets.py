@@ -145,12 +145,14 @@ def test_a_web_socket_is_counted_until_it_ends() -> None:
 
 def test_a_server_at_work_is_not_interrupted() -> None:
     """Connections whose response is being made stay, whoever else comes."""
-    with served(head_s=0.2, rest_s=0.2, of_one_address=2) as port:
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as first:
-            first.sendall(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
-            for _ in range(4):
-                assert asked(port) == 200
-            assert first.recv(1000).startswith(b"HTTP/1.1 200")
+    with (
+        served(head_s=0.2, rest_s=0.2, of_one_address=2) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=60) as first,
+    ):
+        first.sendall(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(4):
+            assert asked(port) == 200
+        assert first.recv(1000).startswith(b"HTTP/1.1 200")
 
 
 def test_limits_are_those_of_one_server() -> None:

@@ -31,8 +31,8 @@ HOLMS = {
     "flows/comparison.py": "t tests, which have no smallest p; drift and the overview read it",
     "tasks/metrics/ranks.py": "all pairs of a board, by the same t tests",
     "deployments/show/overview.py": "agreement of evaluations",
-    "tasks/evaluations/explication/report/__init__.py": "pairs of models",
-    "tasks/evaluations/explication/report/meta.py": "correlations, and differences of correlations",
+    "tasks/evaluations/explication/report.py": "pairs of models",
+    "tasks/evaluations/explication/meta.py": "correlations, and differences of correlations",
     "tasks/evaluations/explication/rows.py": "treatment",
     "tasks/evaluations/fmlama/rows.py": "country gain by origin",
 }

@@ -7,12 +7,14 @@ from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 
-from tasks.report import Frames, Report
+from tasks.report import Frames
+from tasks.report.page import Report
 
 NULL_COLOUR = "var(--null)"
 _INSIDE = ("#", "data:image/png;base64,")
 _SAVED = ("data:text/csv;", "data:image/svg+xml;")
 HOSTILE = "<script>alert(1)</script>"
+_OWN = re.compile(r"\b[0-9a-f]{16}\b|\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?|\bculturemeter browse .*")
 
 
 def parsed(report: Report[Any], data: Frames) -> BeautifulSoup:
@@ -43,6 +45,35 @@ def section(page: BeautifulSoup, name: str) -> str:
             break
         texts.append(text_of(element))
     return " ".join(texts)
+
+
+def outline(page: BeautifulSoup) -> str:
+    """Return what a page shows, a line for each heading, fact, paragraph, row, caption and figure.
+
+    Left out are what each run has of its own (times and hashes), and the frame's tables of runs and licences.
+    """
+    kinds = "h1, h2, h3, p, li, dt, dd, summary, tr, caption, figcaption, figure svg, section svg"
+    lines: list[str] = []
+    for element in page.body.select(kinds):  # type: ignore[union-attr]
+        if element.get("id") == "provenance":
+            break
+        if element.name == "svg":
+            lines.append(f"svg {element['aria-label']} | {' '.join(shown(element))}")
+        elif element.name == "tr":
+            cells = [text_of(cell) for cell in element.select("th, td")]
+            lines.append(f"tr {' '.join(element.get('class', []))}| {' | '.join(cells)}")
+        elif "download" not in element.get("class", []):
+            lines.append(f"{element.name} {text_of(element)}")
+    return _OWN.sub("…", "\n".join(lines)) + "\n"
+
+
+def check_downloads(page: BeautifulSoup) -> None:
+    """Check that every table can be saved as CSV, and every figure as SVG and CSV."""
+    for table in page.select("div.scroll > table"):
+        saved = table.parent.find_next_sibling()  # type: ignore[union-attr]
+        assert [text_of(link) for link in saved.select("a")] == ["csv"], text_of(table.caption)
+    for box in page.select("figure:not(.forest) > div.scroll"):
+        assert [text_of(link) for link in box.select("p.download a")] == ["svg", "csv"]
 
 
 def check_page(page: BeautifulSoup, n_scripts: int = 0) -> None:

@@ -102,11 +102,11 @@ def test_a_page_is_taken_from_the_cache_of_the_home(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectral.store(warehouse, "model-a", "newer")
-    monkeypatch.setattr("tasks.evaluations.spectral.report._figures", lambda data: {})
-    monkeypatch.setattr("tasks.evaluations.spectral.report.country_maps", lambda data: {})
+    monkeypatch.setattr("tasks.evaluations.spectral.report.figures", lambda data: [])
+    monkeypatch.setattr("tasks.evaluations.spectral.report.country_maps", lambda data: [])
     first = page(warehouse, "spectral")
     assert [path for path in (warehouse.home / "cache" / "drawn").rglob("*") if path.is_file()]
-    monkeypatch.setattr("tasks.evaluations.spectral.report._context", lambda data: pytest.fail("drawn again"))
+    monkeypatch.setattr("tasks.evaluations.spectral.report._board", lambda data: pytest.fail("drawn again"))
     assert page(warehouse, "spectral") == first
 
 

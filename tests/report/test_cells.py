@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from tasks.report.page import environment
+from tasks.report.cells import axis, cell, head, isolated, name, null, td, words
 from tests.report.pages import HOSTILE, text_of
 
 ROW: dict[str, Any] = {
@@ -16,10 +16,7 @@ ROW: dict[str, Any] = {
 }  # fmt: skip
 
 
-MACROS: dict[str, Any] = environment({"macro_f1": {"description": 'mean of "F1"'}}).globals
-axis, cell, head, isolated, name, null = (
-    MACROS[macro] for macro in ("axis", "cell", "head", "isolated", "name", "null")
-)
+CATALOGUE = {"macro_f1": {"description": 'mean of "F1"'}}
 
 
 def tag(markup: str) -> Tag:
@@ -81,6 +78,12 @@ def test_names_are_text_of_any_direction() -> None:
 
 
 def test_the_title_of_a_heading_is_the_metrics_description() -> None:
-    drawn = tag(head("macro_f1", "F1 ↑", "95 %"))
+    drawn = tag(head(CATALOGUE, "macro_f1", "F1 ↑", "95 %"))
     assert (drawn["title"], text_of(drawn)) == ('mean of "F1"', "F1 ↑ 95 %")
-    assert "title" not in tag(head("other", "O")).attrs
+    assert "title" not in tag(head(CATALOGUE, "other", "O")).attrs
+
+
+def test_texts_of_cells_are_escaped_and_nothing_is_a_dash() -> None:
+    assert td(None) == "<td>–</td>"
+    assert [text_of(tag(words(text))) for text in (None, "", HOSTILE)] == ["–", "–", HOSTILE]
+    assert "<script>" not in words(HOSTILE) + td(HOSTILE)

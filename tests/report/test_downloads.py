@@ -9,10 +9,11 @@ from urllib.parse import unquote
 from bs4 import BeautifulSoup
 from markupsafe import Markup
 
-from tasks.report.bars import Bar, Legend, bar_panels
+from tasks.report.bars import Bar, Bars, Legend
+from tasks.report.cells import axis, cell, name
 from tasks.report.downloads import as_csv, table_link
 from tests.report.pages import HOSTILE
-from tests.report.test_cells import ROW, axis, cell, name
+from tests.report.test_cells import ROW
 
 
 def saved(markup: Markup | None, kind: str) -> tuple[str, str]:
@@ -47,7 +48,8 @@ def test_saved_texts_are_never_formulas() -> None:
 
 def test_a_figure_is_saved_in_light_colours_and_as_numbers() -> None:
     bars = [Bar("m", "r", 0.5, 0.4, 0.6, 0.2), Bar("m", "s", None)]
-    drawn = bar_panels(bars, {"r": "Row", "s": "Other"}, Legend(("points",), "null: nothing"), "some", "Bars")
+    figure = Bars(bars, {"r": "Row", "s": "Other"}, Legend(("points",), "null: nothing"))
+    drawn = figure.draw("some", "Bars")
     file, svg = saved(drawn, "svg")
     assert file == "culturemeter-some.svg"
     assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg"')

@@ -8,16 +8,15 @@ import pytest
 from bs4 import BeautifulSoup
 from markupsafe import Markup
 
-from tasks.report.bars import Bar, Legend, bar_of, bar_panels
-from tasks.report.heatmaps import Cell, matrix_panels
-from tasks.report.marks import Kind, MarkLine, mark_lines
+from tasks.report.bars import Bar, Bars, Legend, bar_of
+from tasks.report.heatmaps import Cell, Matrix
+from tasks.report.marks import Kind, MarkLine, Marks
 from tests.report.pages import HOSTILE, shown
 
 KEY = Legend(("points",), "null: nothing")
 
 
-def texts(svg: Markup | None) -> list[str]:
-    assert svg is not None
+def texts(svg: Markup) -> list[str]:
     return shown(BeautifulSoup(svg, "lxml"))
 
 
@@ -31,23 +30,23 @@ def texts(svg: Markup | None) -> list[str]:
     ],
 )
 def test_bars_end_at_the_next_round_number(largest: float, ticks: list[str]) -> None:
-    svg = bar_panels([Bar("m", "r", largest, null=largest / 2)], {"r": "r"}, KEY, "bars", "bars")
+    svg = Bars([Bar("m", "r", largest, null=largest / 2)], {"r": "r"}, KEY).draw("bars", "bars")
     assert [texts(svg).count(tick) for tick in ticks] == [1] * 3
 
 
 def test_bars_have_numbers_marks_and_legends() -> None:
     bars = [Bar("a", "r", 0.5, 0.4, 0.6, 0.2, "▲"), Bar("b", "r", None, null=0.2)]
-    labels = texts(bar_panels(bars, {"r": "row"}, KEY, "bars", "bars"))
+    labels = texts(Bars(bars, {"r": "row"}, KEY).draw("bars", "bars"))
     assert {"0.50 ▲", "not scored", "null: nothing", "95 % interval"} <= set(labels)
     two = Legend(("without", "with"), "chance", digits=None, other="baseline", notes=("* p < 0.1",))
     pair = [Bar("a", "r", 0.5, series=0), Bar("a", "r", 0.6, mark="**", series=1, other=0.4)]
-    labels = texts(bar_panels(pair, {"r": "row"}, two, "bars", "bars"))
+    labels = texts(Bars(pair, {"r": "row"}, two).draw("bars", "bars"))
     assert {"**", "without", "with", "baseline", "* p < 0.1"} <= set(labels)
 
 
 def test_bars_of_null_models_are_hatched() -> None:
     bars = [Bar("a", "m", 0.5), Bar("a", "n", 0.4, is_null=True)]
-    svg = bar_panels(bars, {"m": "m", "n": "n"}, KEY, "bars", "bars")
+    svg = Bars(bars, {"m": "m", "n": "n"}, KEY).draw("bars", "bars")
     assert "null model" in texts(svg)
     assert "<pattern" in str(svg)
 
@@ -59,14 +58,14 @@ def test_bar_of_a_number_is_scaled() -> None:
 
 
 def test_figures_without_numbers_are_not_drawn() -> None:
-    assert bar_panels([Bar("a", "r", None, null=0.1)], {"r": "r"}, KEY, "bars", "bars") is None
-    assert matrix_panels([Cell("a", "r", "c", None)], {"r": "r"}, {"c": "c"}, "m", "m") is None
-    assert mark_lines([MarkLine("a", {})], {"x": Kind("dot", "x")}, "m", "m") is None
+    assert Bars([Bar("a", "r", None, null=0.1)], {"r": "r"}, KEY).draw("bars", "bars") == ""
+    assert Matrix([Cell("a", "r", "c", None)], {"r": "r"}, {"c": "c"}).draw("m", "m") == ""
+    assert Marks([MarkLine("a", {})], {"x": Kind("dot", "x")}).draw("m", "m") == ""
 
 
 def test_labels_ids_and_colours_of_a_figure_are_its_own() -> None:
     bar = Bar(HOSTILE, "r", 1.0, 0.5, 1.5, 0.25)
-    svg = str(bar_panels([bar], {"r": "$x$ & \\frac{"}, KEY, "one", HOSTILE))
+    svg = str(Bars([bar], {"r": "$x$ & \\frac{"}, KEY).draw("one", HOSTILE))
     drawn = BeautifulSoup(svg, "lxml").svg
     assert drawn is not None
     assert drawn["aria-label"] == HOSTILE
@@ -78,25 +77,25 @@ def test_labels_ids_and_colours_of_a_figure_are_its_own() -> None:
 
 
 def test_a_legend_lists_only_what_is_drawn() -> None:
-    without = texts(bar_panels([Bar("a", "r", 1.0)], {"r": "row"}, KEY, "one", "one"))
+    without = texts(Bars([Bar("a", "r", 1.0)], {"r": "row"}, KEY).draw("one", "one"))
     assert not {"95 % interval", KEY.null} & set(without)
-    drawn = texts(bar_panels([Bar("a", "r", 1.0, 0.5, 1.5, 0.25)], {"r": "row"}, KEY, "one", "one"))
+    drawn = texts(Bars([Bar("a", "r", 1.0, 0.5, 1.5, 0.25)], {"r": "row"}, KEY).draw("one", "one"))
     assert {"95 % interval", KEY.null} <= set(drawn)
 
 
 def test_long_column_names_are_slanted() -> None:
     def slants(columns: dict[str, str]) -> bool:
-        return "rotate(-30" in str(matrix_panels([Cell("a", "r", "x", -0.5)], {"r": "r"}, columns, "m", "m"))
+        return "rotate(-30" in str(Matrix([Cell("a", "r", "x", -0.5)], {"r": "r"}, columns).draw("m", "m"))
 
     assert slants({"x": "a long name"})
     assert not slants({"x": "12"})
-    svg = matrix_panels([Cell("a", "r", "x", -0.5)], {"r": "r"}, {"x": "12"}, "m", "m")
+    svg = Matrix([Cell("a", "r", "x", -0.5)], {"r": "r"}, {"x": "12"}).draw("m", "m")
     assert "−0.500" in texts(svg)
 
 
 def test_a_matrix_has_notes_frames_and_crosses() -> None:
     cells = [Cell("a", "r", "x", 0.5, "null 0.1", is_framed=True), Cell("a", "r", "y", None)]
-    svg = matrix_panels(cells, {"r": "row"}, {"x": "X", "y": "Y"}, "m", "m", digits=1)
+    svg = Matrix(cells, {"r": "row"}, {"x": "X", "y": "Y"}, digits=1).draw("m", "m")
     assert {"0.5", "null 0.1", "×", "row", "X", "Y"} <= set(texts(svg))
     assert str(svg).partition("</svg>")[0].count("stroke-width: 1.4") == 1
 
@@ -105,7 +104,7 @@ def test_a_matrix_has_notes_frames_and_crosses() -> None:
 def test_boxes_need_four_values(n: int, boxes: int) -> None:
     scores = [i / 10 for i in range(n)]
     kinds = {"box": Kind("box", "quartiles"), "own": Kind("small", "each")}
-    svg = mark_lines([MarkLine("a", {"box": scores, "own": scores})], kinds, "m", "m", unit=True)
+    svg = Marks([MarkLine("a", {"box": scores, "own": scores})], kinds, unit=True).draw("m", "m")
     # A box is a closed line of five corners; other such paths are filled patches, without line ends.
     paths = re.findall(r'<path d="([^"]*)"[^>]*style="([^"]*)"', str(svg))
     assert sum(d.count("L") == 4 and "stroke-linecap" in style for d, style in paths) == boxes
@@ -117,6 +116,6 @@ def test_lines_of_marks_have_an_axis_and_mark_unscored_models() -> None:
         MarkLine("a", {"own": [7.3], "null": [8.0]}, "7.30"),
         MarkLine("b", {"null": [7.9]}, is_scored=False),
     ]
-    assert {"7", "8", "7.30", "not scored", "null: texts"} <= set(texts(mark_lines(lines, kinds, "m", "m")))
-    share = mark_lines([MarkLine("a", {"own": [0.3]})], kinds, "m", "m", unit=True)
+    assert {"7", "8", "7.30", "not scored", "null: texts"} <= set(texts(Marks(lines, kinds).draw("m", "m")))
+    share = Marks([MarkLine("a", {"own": [0.3]})], kinds, unit=True).draw("m", "m")
     assert {"0", "0.25", "1"} <= set(texts(share))

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from tasks.report.forest import Chart, Mark, extent, finding, in_order, shade, state_of
+from tasks.report.forest import Mark, extent, finding, in_order, round_numbers, shade, state_of
 from tasks.report.history import history_figure, sparkline
 from tasks.report.overview import OverviewSection, beyond_null, ordered_pairs, render
-from tests.report.pages import HOSTILE, check_page, text_of
+from tests.report.pages import HOSTILE, check_page, shown, text_of
 
 FIRST = datetime(2026, 11, 2, 3)
 METRICS = pl.DataFrame(
@@ -154,10 +154,11 @@ def test_the_overview_shows_the_newest_occasion_and_its_change() -> None:
 def test_one_model_on_one_occasion_has_no_figure_or_comparison() -> None:
     page = BeautifulSoup(render([section(A)]), "lxml")
     check_page(page, n_scripts=1)
-    assert not page.select("figure svg")
+    (grid,) = page.select("figure svg")
+    assert grid["aria-label"] == "Every model on every evaluation"
     assert len(page.select("table")) == 2
     assert "1 occasion" in page.get_text()
-    alone = BeautifulSoup(render([section(row("a", 0.8))]), "lxml").figure
+    alone = BeautifulSoup(render([section(row("a", 0.8))]), "lxml").select_one("figure.forest")
     assert "too few answers" in text_of(alone)
     assert history_figure(section(A).history, [("f1", "F1")], "x") is None
 
@@ -315,7 +316,36 @@ def test_tiles_of_a_column_share_one_axis_and_null() -> None:
     assert dots[0] > dots[1] > null > dots[2]
 
 
-def test_published_marks_do_not_overlap() -> None:
-    marks = [Mark("p", row("p", value), "bare", is_published=True) for value in (0.0, 0.5, 0.505, 0.51, 1.0)]
-    placed = Chart("F1", "", "", marks, None).swarm
-    assert [level for _, _, level in placed] == [0, 0, 1, 2, 0]
+def test_a_column_has_one_number_and_published_values_of_another_stay_out() -> None:
+    error = {"metric": "error", "label": "Error", "null_value": 2.0}
+    table = pl.DataFrame([printed("gpt", 2.5, **error)], infer_schema_length=None)
+    worse = row("a", 3.0, 2.5, 3.5, is_beyond_null=False, **error)
+    page = BeautifulSoup(render([section(A, worse, published=table)]), "lxml")
+    assert not page.select("#tiles tbody.papers")
+    assert "2.50" in text_of(page.select("figure.forest")[1])
+    assert not [text for text in shown(page) if text == "as published"]
+
+
+def test_all_rows_of_a_column_share_its_ticks() -> None:
+    page = BeautifulSoup(render([section(A, B, row("c", 0.1, 0.05, 0.2))]), "lxml")
+    assert [text_of(tick) for tick in page.select("#tiles tfoot .track b")] == ["0", "0.4", "0.8"]
+    ticks = {text_of(tick): tick["style"] for tick in page.select("figure.forest .axis .tick")}
+    at = {label: float(str(style)[5:-1]) for label, style in ticks.items()}
+    assert list(at) == ["0", "0.2", "0.4", "0.6", "0.8"]
+    dots = [float(str(mark["style"])[5:-1]) for mark in page.select("#tiles .dot")]
+    assert dots[1] == pytest.approx((at["0.4"] + at["0.6"]) / 2, abs=0.02)  # 0.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "numbers"),
+    [
+        (0.0, 1.0, [0.0, 0.5, 1.0]),
+        (-0.49, 0.51, [-0.4, -0.2, 0.0, 0.2, 0.4]),
+        (0.31, 0.34, [0.31, 0.32, 0.33, 0.34]),
+        (0.0, 41.9, [0.0, 20.0, 40.0]),
+        (6.1, 6.9, [6.2, 6.4, 6.6, 6.8]),
+        (-3e-7, 4e-7, [-2e-7, 0.0, 2e-7, 4e-7]),
+    ],
+)
+def test_ticks_are_two_to_five_round_numbers(low: float, high: float, numbers: list[float]) -> None:
+    assert round_numbers(low, high) == pytest.approx(numbers)

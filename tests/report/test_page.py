@@ -2,68 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import Path
 
 import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from tasks.report import Frames, Report, gain_sign, in_order_of, view
-from tasks.report.page import render_page
+from tasks.report import Frames, gain_sign, in_order_of
+from tasks.report.cells import col, name, td
+from tasks.report.page import Report
+from tasks.report.parts import Figure, Fold, Page, Section, prose, say, together
+from tasks.report.tables import MODEL, Numbers, is_null, table
 from tests.report.pages import HOSTILE, check_page, parsed, section, text_of
 from tests.report.stored import around, row
 
-TEMPLATE = """
-{% extends "kit/page.html" %}
-{% from "kit/macros.html" import table, figure %}
-{% set title, heading = "short", "Does it work?" %}
-{% set resampled, differing, made_from = "items", "items", "the view leaderboard_invented." %}
-{% block lead %}<p class="lead">Yes.</p>{% endblock %}
-{% block content %}
-{% call table("Accuracy", id="board", kind="leaderboard") %}<tbody>
-{% for line in data.leaderboard.iter_rows(named=True) %}
-<tr>{{ name(line.model) }}{{ cell(find(line.model, "accuracy"), null=true) }}</tr>{% endfor %}
-</tbody>{% endcall %}
-{% call figure({}, "bars", "Bars") %}{% endcall %}
-{% endblock %}
-{% block made %}<p>By counting.</p>{% endblock %}
-"""
 PARAMS = '{"bootstrap": 99}'
 FINISHED = datetime(2026, 1, 2, 3, 4)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Data(Frames):
-    leaderboard: pl.DataFrame = field(metadata=view("leaderboard_invented"))
+def invented(data: Frames) -> Page:
+    """The least that an evaluation declares."""
+    of = Numbers(data)
+    return Page(
+        title="short", heading="Does it work?", lead=prose("Yes.", "lead"), picture=None, facts={},
+        resampled="items", differing="items", made_from="the view leaderboard_invented.",
+        board=[table("Accuracy", [MODEL, of("accuracy", "Accuracy ↑", null=True)], data.leaderboard["model"],
+                     id="board", kind="leaderboard")],
+        sections=[Section("more", "And?", [Figure("bars", "Bars", None), Fold("Why", prose("So."))])],
+        made=prose("By counting."),
+    )  # fmt: skip
 
 
-@pytest.fixture(name="template")
-def _template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The template in an importable package with a unique name, because modules outlive a test."""
-    package = tmp_path / f"report_of_{tmp_path.name}"
-    (package / "templates").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    template = package / "templates" / "page.html"
-    template.write_text(TEMPLATE, encoding="utf-8")
-    return template
-
-
-@pytest.fixture(name="report")
-def _report(template: Path) -> Report[Data]:
-    package = template.parent.parent.name
-    return Report("report-invented.html", Data, lambda data: render_page(package, data, {}))
+REPORT = Report("report-invented.html", Frames, invented)
 
 
 def frame(columns: str, *rows: tuple[object, ...]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=columns.split(), orient="row")
 
 
-def example() -> Data:
+def example() -> Frames:
     cells = row("accuracy", ("overall", "all"), 0.5, **around(0.5, 0.1, null_value=0.25))
-    return Data(
+    return Frames(
         config_hash="ff00",
         leaderboard=frame("model is_null", (HOSTILE, False)),
         values=pl.DataFrame([{"model": HOSTILE, "is_null": False, **cells}]),
@@ -92,8 +71,8 @@ def example() -> Data:
     )
 
 
-def test_every_page_has_facts_unscored_and_provenance(report: Report[Data]) -> None:
-    page = parsed(report, example())
+def test_every_page_has_facts_unscored_and_provenance() -> None:
+    page = parsed(REPORT, example())
     check_page(page)
     assert text_of(page.title) == "Culturemeter: short (demo, ff00)"
     assert text_of(page.select_one("#board tbody tr")) == f"{HOSTILE} 0.50 0.40 to 0.60 null 0.25"
@@ -108,14 +87,35 @@ def test_every_page_has_facts_unscored_and_provenance(report: Report[Data]) -> N
     assert "leaderboard_invented" in text_of(page.footer)
 
 
-def test_equal_frames_give_equal_bytes(report: Report[Data]) -> None:
-    assert report.render(example()) == report.render(example())
+def test_equal_frames_give_equal_bytes() -> None:
+    assert REPORT.render(example()) == REPORT.render(example())
 
 
-def test_a_template_without_a_required_word_is_an_error(report: Report[Data], template: Path) -> None:
-    template.write_text(TEMPLATE.replace("resampled, differing, made_from", "resampled, other, made_from"))
-    with pytest.raises(Exception, match="differing"):
-        report.render(example())
+def test_a_page_without_a_required_word_is_an_error() -> None:
+    with pytest.raises(TypeError, match="differing"):
+        Page(title="t", heading="h", lead=[], picture=None, facts={}, resampled="r", board=[], made_from="m")  # type: ignore[call-arg]
+
+
+def test_marks_are_read_in_our_words_only() -> None:
+    said = say(
+        "**{n}** of `{code}`, see [it](#here) *now*: {link}", n="**2** <b>", code="*x*", link=say("**a**")
+    )
+    assert said == (
+        '<strong>**2** &lt;b&gt;</strong> of <code>*x*</code>, see <a href="#here">it</a> <em>now</em>: '
+        "<strong>a</strong>"
+    )
+    assert [part.tag for part in prose("### Nulls\nOne.\n\nTwo.{gone}\n{gone}", gone="")] == ["h3", "p", "p"]  # type: ignore[union-attr]
+
+
+def test_rows_of_a_block_share_a_heading_and_a_body() -> None:
+    keys = [("x", "a"), ("x", "null:b"), ("y", "c")]
+    shown = table("Blocks", [(MODEL[0], lambda key: name(key[1])), (col("n"), lambda key: td(1))], keys,
+                  line=lambda key: is_null(key[1]), block_of=lambda key: key[0])  # fmt: skip
+    drawn_table = BeautifulSoup(together([shown]), "lxml")
+    rows = [(" ".join(row.get("class", [])), text_of(row)) for row in drawn_table.select("tbody tr")]
+    assert rows == [("block", "x"), ("", "a 1"), ("null", "null:b 1"), ("block", "y"), ("", "c 1")]
+    assert drawn_table.select_one("tr.block th")["colspan"] == "2"  # type: ignore[index]
+    assert len(drawn_table.select("tbody")) == 2
 
 
 def test_values_are_found_by_model_metric_and_slice() -> None:
@@ -143,5 +143,5 @@ def test_rows_follow_the_order_of_models() -> None:
     assert in_order_of(rows, ["b", "a"])["n"].to_list() == [3, 1, 4, 2]
 
 
-def test_a_hostile_name_is_shown_as_text(report: Report[Data]) -> None:
-    assert HOSTILE in BeautifulSoup(report.render(example()), "lxml").get_text()
+def test_a_hostile_name_is_shown_as_text() -> None:
+    assert HOSTILE in BeautifulSoup(REPORT.render(example()), "lxml").get_text()

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from tasks.evaluations.explication.report.meta import correlations, differences
+from tasks.evaluations.explication.meta import correlations, differences
 from tasks.metrics.agreement import spearman_interval, spearman_test
 from tasks.metrics.comparison import holm
 from tasks.metrics.dependent_correlations import difference

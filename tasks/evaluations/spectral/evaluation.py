@@ -20,7 +20,7 @@ from tasks.evaluations.spectral.read import (
     score_model,
 )
 from tasks.evaluations.spectral.read import shuffled as shuffled_answers
-from tasks.evaluations.spectral.rows import constant_rows, model_rows, robustness_rows, splits
+from tasks.evaluations.spectral.rows import constant_rows, er_sr_of, model_rows, robustness_rows, splits
 from tasks.evaluations.spectral.samples import samples
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy, build_study
 from tasks.loop.items import ItemScores
@@ -100,7 +100,8 @@ def make_rows(study: SpectralStudy, cohort: Cohort[SpectralAnswers], shared: Any
     lookup = {"null:list-frequency": score_model(study, lambda q: from_list(study, q))}
     everyone = own | shuffled | lookup
     split = splits(everyone, against={model: answers.own for model, answers in cohort.against.items()})
-    metrics = {model: model_rows(study, score, split[model]) for model, score in everyone.items()}
+    look_up = er_sr_of(lookup["null:list-frequency"])
+    metrics = {model: model_rows(study, score, split[model], look_up) for model, score in everyone.items()}
     of_cohort = {model: answers.own.panel for model, answers in cohort.against.items()}
     for model, score in own.items():
         metrics[model] += robustness_rows(study, score, of_cohort)

@@ -41,12 +41,14 @@ UNIFORM_ER, UNIFORM_SR, UNIFORM_COMPETENCE = 1.0, float("inf"), 1.0
 """Score of a model that answers every country with the same distribution."""
 
 
-def model_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> list[Metric]:
-    """Return all metric rows of one model."""
+def model_rows(
+    study: SpectralStudy, score: ModelScore, split: Mapping[str, Split], look_up: float | None = None
+) -> list[Metric]:
+    """Return all metric rows of one model. look_up: ``er_sr_of`` of the look-up in the reference lists."""
     return [
         *question_rows(study, score, split),
         *category_rows(study, score, split),
-        *correlation_rows(study, score),
+        *correlation_rows(study, score, look_up),
         *rank_rows(study, score),
         *mass_rows(study, score),
         *country_rows(study, score),
@@ -86,22 +88,31 @@ def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
             yield scored(metric, where, high, (n, 0), ci, 0.5)
 
 
-def correlation_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Return the correlation of ER and SR over questions (table 4); the null is 0, unrelated numbers."""
+def er_sr_of(score: ModelScore) -> float | None:
+    """Return the correlation of ER and SR over a model's questions, -1 to 1; None if there is none."""
+    questions = score.questions.values()
+    return agreement.er_sr_correlation([q.er for q in questions], [q.sr for q in questions]).value
+
+
+def correlation_rows(study: SpectralStudy, score: ModelScore, look_up: float | None) -> Iterator[Metric]:
+    """Return the correlation of ER and SR over questions (table 4).
+
+    The null is a look-up in the reference lists, whose correlation is near -1 without any model.
+    """
     n = len(study.questions)
     if not score.questions:
-        yield unscored("er_sr_correlation", OVERALL, "no question was scored", n, 0.0)
+        yield unscored("er_sr_correlation", OVERALL, "no question was scored", n, look_up)
         return
     er = np.array([er_columns(q) for q in score.questions.values()])  # [questions, 1 + half-samples]
     sr = np.array([sr_columns(q) for q in score.questions.values()])
     first, *halves = [agreement.er_sr_correlation(x, y) for x, y in zip(er.T, sr.T, strict=True)]
     if first.value is None:
-        yield unscored("er_sr_correlation", OVERALL, first.reason or "no correlation", n, 0.0)
+        yield unscored("er_sr_correlation", OVERALL, first.reason or "no correlation", n, look_up)
         return
     values = (half.value for half in halves)
     n_countries = len(study.countries)
     ci = half_sample_interval(first.value, values, n_countries, CORRELATION, MIN_COUNTRIES, is_fisher=True)
-    yield scored("er_sr_correlation", OVERALL, first.value, (first.n_used, n - first.n_used), ci, 0.0)
+    yield scored("er_sr_correlation", OVERALL, first.value, (first.n_used, n - first.n_used), ci, look_up)
 
 
 def rank_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:

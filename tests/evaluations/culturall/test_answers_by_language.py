@@ -2,7 +2,7 @@
 
 answers.csv has the answers on which both readers agree. fresh.csv has four batches that one reader wrote and
 labelled before matching read them, and the first of them again in another order. was_taken is what matching
-said at first contact; between two batches it was mended. The page shows the numbers of report/matching.csv.
+said at first contact; between two batches it was mended. The page shows the numbers of matching.csv.
 After a change of answers or matching, ``write`` makes it anew.
 """
 

@@ -23,7 +23,7 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation
 from tasks.evaluations.culturall.evaluation import EVALUATION
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.report import REPORT
+from tasks.evaluations.culturall.report import KINDS, REPORT
 from tests.evaluations.culturall.conftest import row
 from tests.report.pages import HOSTILE, check_page, lines, parsed, shown, text_of
 from warehouse import Warehouse, run_checks
@@ -233,10 +233,10 @@ def test_page_flags_unchecked_items_and_a_bad_judge(finished: Finished, page: Be
 
 def test_page_has_the_papers_figures(page: BeautifulSoup) -> None:
     assert "Case of" in text_of(page.select_one("section#figure-example"))
-    for name in ("items", "languages", "solved", "scenario"):
+    for name in ("items-topic", "languages", "solved", "scenario"):
         figure = page.select_one(f"figure#figure-{name} svg")
         assert figure is not None, name
-    items = shown(page.select_one("figure#figure-items"))  # type: ignore[arg-type]
+    items = [text for kind in KINDS for text in shown(page.select_one(f"figure#figure-items-{kind}"))]  # type: ignore[arg-type]
     assert {"Topic (2)", "Language (2)", "Region (3)", "Spanish", "Japan", "10"} <= set(items)
     languages = shown(page.select_one("figure#figure-languages"))  # type: ignore[arg-type]
     assert {"Japanese (6)", "Spanish (10)", "1.00"} <= set(languages)

@@ -17,6 +17,7 @@ from tasks.evaluations.spectral.rows import (
     NO_MEDIAN,
     Metric,
     constant_rows,
+    er_sr_of,
     model_rows,
     robustness_rows,
     splits,
@@ -141,6 +142,18 @@ def test_hand_calculation_gives_rank_agreement(make_study: MakeStudy, make_score
     # Ranks of ER: 1 2 3 4 for numbers, faiths, foods, coins; of SR: 4 3 1 2.
     # d = -3, -1, 2, 2: rho = 1 - 6*18 / 60 = -0.8.
     assert one(rows, "er_sr_correlation").value == pytest.approx(-0.8)
+
+
+def test_the_null_of_the_er_sr_correlation_is_the_look_up(
+    make_study: MakeStudy, make_score: MakeScore
+) -> None:
+    study = make_study()
+    listed = make_score(study, dict(zip(A, [(1.0, 9.0), (2.0, 8.0), (3.0, 7.0), (4.0, 6.0)], strict=True)))
+    assert er_sr_of(listed) == pytest.approx(-1.0)
+    own = make_score(study, dict(zip(A, [(1.0, 6.0), (2.0, 7.0), (3.0, 8.0), (4.0, 9.0)], strict=True)))
+    rows = model_rows(study, own, splits({"a": own}, {"a": own})["a"], er_sr_of(listed))
+    correlation = one(rows, "er_sr_correlation")
+    assert (correlation.value, correlation.null_value) == (pytest.approx(1.0), pytest.approx(-1.0))
 
 
 def test_rank_agreement_averages_the_scored_phrasings(make_study: MakeStudy, make_score: MakeScore) -> None:
