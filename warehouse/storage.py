@@ -256,6 +256,7 @@ def fetched(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     DuckDB 2 has no ``.pl()`` on connections.
     """
     table = connection.to_arrow_table()
+    assert table is not None
     names: list[str] = []
     for name in table.column_names:
         others = (f"{name}_{n}" for n in count(1))

@@ -95,22 +95,20 @@ def leaderboard(
         title = f"{name}, profile {labels}, config {key}"
         if with_history:
             rows = boards.history(warehouse, name, key)
-            return show(
-                boards.history_for_people(rows) if form is Format.table else rows, form, title, is_wide=wide
-            )
+            rows = boards.history_for_people(rows) if form is Format.table else rows
+            return show(rows, form, title, is_wide=wide)
         if published:
             rows = report.beside_published(warehouse, name, key)
             if form is Format.table:
                 rows = report.published_for_people(rows)
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
         title += "" if occasion is None else f", occasion {occasion}"
-        beyond = boards.beyond_null(warehouse, name, key, occasion)
-        of_cohort = cohort_line(warehouse, name, key, doors()[name].cohort)
+        door, beyond = doors()[name], boards.beyond_null(warehouse, name, key, occasion)
+        of_cohort = cohort_line(warehouse, name, key, door.cohort)
         said = losses(warehouse, name, key) + ([] if config else other_configurations(warehouse, name, key))
-        caption = "\n".join(filter(None, (doors()[name].caption, of_cohort, beyond, *said)))
+        caption = "\n".join(filter(None, (door.caption, of_cohort, beyond, *said)))
         if form is not Format.table:
             return show(boards.leaderboard(warehouse, name, key, occasion), form)
-        door = doors()[name]
         known = boards.ranks(warehouse, name, key, occasion)
         board = boards.board_for_people(warehouse, name, key, occasion, door.columns, known)
         notes = {**door.notes, boards.RANK: known.note} if known else door.notes

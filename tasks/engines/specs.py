@@ -13,15 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.engines import checkpoint, content
 from tasks.engines import options as engine_options
@@ -31,7 +23,7 @@ from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served import keys
 from tasks.engines.served.by_name import fields_of
 from tasks.engines.served.providers import SERVERS, server, thinking_tokens, unsent
-from tasks.engines.templates import checked_variables
+from tasks.engines.templates import SpecVariables
 from tasks.identity import checked_name
 from tasks.parsing import complaints, parse_toml, plain, text_of
 
@@ -100,7 +92,7 @@ class EngineSpec(BaseModel):
         default="auto",
         description="auto: chat if the tokenizer has a chat template, else base, which completes a line",
     )
-    chat_template_kwargs: Annotated[dict[str, Any], AfterValidator(checked_variables)] = Field(
+    chat_template_kwargs: SpecVariables = Field(
         default_factory=dict,
         description="variables of the model's chat template, such as enable_thinking; for scores, thinking "
         "is switched off without them",

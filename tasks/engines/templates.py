@@ -16,7 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 from tasks.engines.protocols import EngineError, Message
 
@@ -104,6 +106,10 @@ def checked_variables(variables: dict[str, Any]) -> dict[str, Any]:
     if own := sorted(variables.keys() & _OF_THE_TOKENIZER):
         raise ValueError(f"{own[0]} is no variable of a chat template: leave it out")
     return variables
+
+
+SpecVariables = Annotated[dict[str, Any], AfterValidator(checked_variables)]
+"""Variables of a template that a model's spec sets."""
 
 
 def prompt(tokenizer: Any, messages: Sequence[Message], variables: Variables | None = None) -> Rendered:
