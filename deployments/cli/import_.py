@@ -12,6 +12,7 @@ import typer
 from deployments.cli.common import As, errors
 from deployments.serve.server import configure
 from deployments.show.display import Format, say, show
+from tasks.report.text import plural
 from warehouse import Warehouse, WarehouseError, home
 
 _SHOWN = {
@@ -116,9 +117,12 @@ def import_logs(
 
 def _say_end(taken: Counter[str], rows: list[dict[str, Any]], is_dry: bool) -> None:
     """Say how many logs were taken, and how to see them."""
-    parts = [f"{count} {_SHOWN[kind]}" for kind, count in taken.items()]
     configs = list(dict.fromkeys(row["config"] for row in rows if row["config"]))
-    say(f"{', '.join(parts)}; {len(configs)} configurations" if configs else ", ".join(parts), style="")
+    parts = [
+        f"{count} {_SHOWN[kind]}{'s' * (kind == 'published' and count > 1)}" for kind, count in taken.items()
+    ]
+    of = f"; {plural(len(configs), 'configuration')}" if configs else ""
+    say(", ".join(parts) + of, style="")
     if configs and not is_dry:
         Warehouse.existing()
         say(f"culturemeter leaderboard imported --config {configs[-1]}", "see", "dim")

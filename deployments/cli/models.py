@@ -97,13 +97,18 @@ def doctor(
 
     Example: `culturemeter doctor --format json`
     """
+    from tasks.engines.protocols import EngineError
+
     with errors():
         warehouse = Warehouse.open()
         with working("looking at this machine"):
             rows = places(warehouse.store) | facts()
         if measure and "runs" not in rows:
             with working(f"measuring for {SECONDS:.0f} seconds"):
-                rows |= measured(warehouse)
+                try:
+                    rows |= measured(warehouse)
+                except (OSError, EngineError) as error:  # such as a home that cannot be written to
+                    rows["rate"] = f"not measured: {error}"
         frame = pl.DataFrame({"what": list(rows), "here": list(map(str, rows.values()))})
         show(frame, form, "This machine")
 

@@ -71,6 +71,16 @@ def test_doctor_reports_a_wrong_setting_in_place_of_failing(monkeypatch: pytest.
 
 @pytest.mark.heavy
 @pytest.mark.slow
+def test_doctor_reports_a_home_that_cannot_be_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise OSError(30, "Read-only file system", "models")
+
+    monkeypatch.setattr(cli_models, "measured", refuse)
+    report = rows()
+    assert "Read-only file system" in report["rate"]
+    assert report["writes with"]
+
+
 def test_doctor_measures_the_scoring_rate(
     home: Path, models_cache: Path, smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
