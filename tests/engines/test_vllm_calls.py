@@ -120,6 +120,16 @@ def test_a_closed_engine_and_an_error_of_vllm_are_engine_errors(engine: VllmEngi
     engine._llm = SimpleNamespace(generate=lambda *_, **__: 1 / 0)
     with pytest.raises(EngineError, match="vLLM gave no answer for model 'm': division by zero"):
         engine.generate(raw, Sampling(max_tokens=1))
+
+    class EngineDeadError(Exception):
+        """As in vLLM."""
+
+    def die(*_: object, **__: object) -> None:
+        raise EngineDeadError("see stack trace")
+
+    engine._llm = SimpleNamespace(generate=die)
+    with pytest.raises(EngineError, match=r"engine ended.*kernels cannot run"):
+        engine.generate(raw, Sampling(max_tokens=1))
     engine._llm = None
     with pytest.raises(EngineError, match="was closed because another was loaded"):
         engine.generate(raw, Sampling(max_tokens=1))

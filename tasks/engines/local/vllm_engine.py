@@ -260,11 +260,17 @@ class VllmEngine(ContinuationScorer):
             try:
                 return list(self._llm.generate(requests, params, use_tqdm=False))
             except Exception as error:  # vLLM's exceptions change between versions
+                advice = _ENDED if "Dead" in type(error).__name__ else _TOO_LONG
                 raise EngineError(
-                    f"vLLM gave no answer for model {self.spec.name!r}: {error}. Shorten the prompt or raise "
-                    "options.max_model_len; if its log above says that the engine died, run again (stored "
-                    "answers are kept), with a lower options.max_num_seqs if memory was short"
+                    f"vLLM gave no answer for model {self.spec.name!r}: {error}. {advice}"
                 ) from error
+
+
+_TOO_LONG = "Shorten the prompt or raise options.max_model_len"
+_ENDED = (
+    "Its engine ended; the log above says why. Stored answers are kept: if memory was short, run again with "
+    "a lower options.max_num_seqs; a model that its kernels cannot run needs another kind or a server"
+)
 
 
 def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
