@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from tasks.metrics.gates import (
 )
 from tasks.metrics.intervals import CORRELATION, MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom
 from tasks.metrics.types import Interval
+from tasks.parsing import parse_toml, text_of
 from warehouse import Warehouse, WarehouseError, read_requests
 
 Configuration = Callable[[str, "Rule"], str]
@@ -117,14 +117,12 @@ def read_policy(file: Path) -> Policy:
         ValueError: it cannot be read, is no TOML, or has a fault; one line that names the place.
     """
     try:
-        return Policy(**tomllib.loads(file.read_text(encoding="utf-8")))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is not UTF-8: save it in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{file}: {error}") from error
+        return Policy(**parse_toml(text_of(file.read_bytes())))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise ValueError(f"{file}: {_place(fault['loc'])}{_words(fault)}") from error
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
 
 
 def _place(location: Sequence[int | str]) -> str:

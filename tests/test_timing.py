@@ -20,6 +20,8 @@ ALLOWED = {
     "scrapers/test_html_table.py": "processor time of the thread, far below its bound",
     "scrapers/test_mutations.py": "processor time of the thread, far below its bound",
     "scrapers/wikidata/test_result.py": "processor time of the thread, far below its bound",
+    "deployments/test_sockets.py": "a client that waits: a lower bound",
+    "flows/test_ranks.py": "processor time, and heavy",
     "deployments/test_cli_run.py": "pauses between signals, of which none is asserted",
     "loop/test_read_fields.py": "processor time, far below its bound",
     "warehouse/test_many_parts.py": "processor time, and heavy",
