@@ -22,6 +22,7 @@ class Door:
         cohort: what of a model's rows the cohort of other models determines; "" if nothing.
         judged: the numbers that only a judge can give; "" if nothing is judged.
         in_all: whether ``run all`` includes it; false if it cannot run without some option.
+        is_served: whether ``serve`` offers it; false if its runs come from elsewhere.
     """
 
     title: str
@@ -33,3 +34,4 @@ class Door:
     judged: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
     in_all: bool = True
+    is_served: bool = True

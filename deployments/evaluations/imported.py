@@ -38,4 +38,5 @@ DOOR = Door(
         "stated": "yes: somebody said with --model-as which model it is; the log does not name its weights",
     },
     in_all=False,
+    is_served=False,
 )

@@ -247,8 +247,7 @@ def deployments(wishes: ServeOptions) -> list[RunnerDeployment]:
     from flows.ingest import ingest
 
     of_evaluations = []
-    for name in sound():
-        door = doors()[name]
+    for name, door in ((name, doors()[name]) for name in sound() if doors()[name].is_served):
         values = {
             "models": wishes.models or list(door.models),
             "profile": usual_profile(name, wishes.scheduled),

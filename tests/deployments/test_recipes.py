@@ -90,7 +90,9 @@ def test_broken_packs_are_reported_and_hide_no_other() -> None:
     assert "whence" in listing
     assert "broken" not in listing
     assert "field metric: it is missing" in refused("run", "broken", "-m", "fake-a")
-    assert {"whence", "cure", "my_tables"} <= {d.flow_name for d in deployments(ServeOptions())}
+    offered = {d.flow_name for d in deployments(ServeOptions())}
+    assert {"whence", "cure", "my_tables"} <= offered
+    assert "imported" not in offered, "its runs come from logs"
     call("leaderboard")
 
 
