@@ -148,11 +148,12 @@ def _of_slow(home: Path) -> int:
 
 def _check_deployments(listed: dict[str, dict[str, Any]]) -> None:
     builds = {f"culturall-{stage}" for stage in ("build", "elevate", "release")}
-    assert listed.keys() == {*doors(), *builds, "evaluate-all", "ingest-live", "specnorm-build"}
+    offered = [name for name, door in doors().items() if door.is_served]
+    assert listed.keys() == {*offered, *builds, "evaluate-all", "ingest-live", "specnorm-build"}
     knobs = {name: d["parameters"].get("params", {}) for name, d in listed.items()}
     assert (knobs["cure"]["judges"], knobs["fmlama"]["judges"]) == (["fake-b"], ["fake-b"])
     assert (knobs["evaluate-all"]["max_usd"], knobs["cure"].get("max_usd")) == (2, None)
-    for name in doors():
+    for name in offered:
         schema = listed[name]["parameter_openapi_schema"]
         form = schema["definitions"][params(name).__name__]["properties"]
         assert form["profile"]["enum"] == [*profiles(name), "custom"]
