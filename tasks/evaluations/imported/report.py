@@ -169,7 +169,7 @@ def _page(data: ImportedData) -> Page:
     n = f"{len(beyond)} of {plural(len(own), 'model')} {'is' if len(beyond) == 1 else 'are'}"
     is_share = params.get("scale") in ("hit", "share")
     return Page(
-        title="logs of other programs", heading=f"{params['task']}, from logs of {params['harness']}",
+        title="logs of other programs", heading=f"{params['task']}, from {'a table' if params['harness'] == 'table' else 'logs of ' + params['harness']}",
         lead=[Text(say(verdict, n=n, label=label.lower(), models=names(beyond)), "lead verdict")],
         picture=picture(label, [(model, "", data.find(model, metric)) for model in own], direction=known["direction"],
                         doubted=set(data.against.filter(~pl.col("is_beyond_null"), metric=metric)["model"])),
@@ -181,7 +181,7 @@ def _page(data: ImportedData) -> Page:
         },
         resampled=f"clusters ({cluster})" if cluster else "items, as if they were independent",
         board=[table(f"Models by {label.lower()}, then null models. Under a number are its 95 % interval and its null. The answers and scores are the log’s; intervals and nulls are computed here. The end of the page has counts and reasons for every number.", [
-            (left("Model"), lambda m: name(m, ("warn", "named by the user")) if logs.get(m, {}).get("is_stated") else name(m)),
+            (left("Model"), lambda m: name(m, ("warn", "named by the user")) if logs.get(m, {}).get("is_stated") else name(m)), *of.ranks(),
             of(metric, label + _ARROWS[known["direction"]], f"null: {', '.join(nulls) or 'none'}", null=True, strong=True, n=True),
             *([of.axis(metric, 0, 1)] if is_share else []),
             of("stderr", "Standard error", "as the program prints it", digits=3),
