@@ -61,7 +61,9 @@ class RankSets:
         """Return what the ranks are; "" without any. label: of the headline."""
         if not self.sets:
             return ""
-        text = f"Ranks are all that the data allow on {label}, over {len(self.sets)} models at 95 %."
+        text = (
+            f"Ranks are all those that the data allow on {label}, over all {len(self.sets)} models at 95 %."
+        )
         return text + (f" {sentence(self.reason)}." if self.reason else "")
 
 

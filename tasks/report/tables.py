@@ -53,7 +53,7 @@ class Numbers:
     def ranks(self) -> list[Column]:
         """Return the column of the ranks that the data allow a model; none if the board has no ranks."""
         ranks = self.data.ranks
-        heading = cells.col("Ranks", f"on {self.data.label(ranks.metric)}")
+        heading = cells.col("Ranks", "possible", ranks.note(self.data.label(ranks.metric)))
         return [(heading, lambda key: cells.td(ranks.of(self.at(key)[0])))] if ranks.sets else []
 
     def axis(

@@ -74,7 +74,7 @@ def _verdict(row: Row | None, own: Row | None) -> Markup:
 
 def _lost_by(data: ImportedData) -> dict[str, str]:
     """Return model -> its lost answers by reason, in words."""
-    rows = data.values.filter(metric="unanswered", slice_kind="reason")
+    rows = data.values.filter(pl.col("value").is_not_null(), metric="unanswered", slice_kind="reason")
     of: dict[str, list[str]] = {}
     for row in rows.to_dicts():
         of.setdefault(row["model"], []).append(f"{row['slice']} {round(row['value'] * row['n_scored'])}")
@@ -107,7 +107,8 @@ def _published(data: ImportedData) -> list[Section]:
 
 
 def _further(data: ImportedData, models: list[str]) -> list[Section]:
-    metrics, of = sorted(set(data.overall["metric"]) - _OURS), Numbers(data)
+    main, of = data.params["metric"], Numbers(data)
+    metrics = [metric for metric in sorted(set(data.overall["metric"]) - _OURS) if data.label(metric) != main[:60]]
     shown = table("Means over items, with 95 % intervals; nothing is ranked by them", [
         MODEL, *(of(metric, data.label(metric)) for metric in metrics),
     ], models, id="further-table", is_long=True)  # fmt: skip
