@@ -24,11 +24,12 @@ RANGE = "No model is shown to have the best accuracy: the values are 20 % to 80 
 def board(sets: dict[str, tuple[int, int]], metric: str = "accuracy", **values: float | None) -> Frames:
     """Return frames of three models and a null that scores more than they, or of these values."""
     of = values or {HOSTILE: 0.8, "b": 0.3, "c": 0.2, "null:x": 0.9}
+    place = ("overall", "all")
     rows = [
-        row("accuracy", ("overall", "all"), value, **({} if value is None else around(value, 0.1, null_value=0.1)))
+        row("accuracy", place, value, **({} if value is None else around(value, 0.1, null_value=0.1)))
         | {"model": model, "is_null": model.startswith("null:")}
         for model, value in of.items()
-    ]  # fmt: skip
+    ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return replace(example(), values=frame, leaderboard=frame, ranks=RankSets(metric, sets))
 

@@ -138,7 +138,7 @@ def _lead(data: CulturallData) -> list[Part]:
     claim = f"{len(above)} of {plural(len(data.models), 'model')} {'is' if len(above) == 1 else 'are'}" if above else "No model is"
     verdict = say("**No answer was scored.**") if not rows else say(
         "**{claim} shown to solve more than guessing{by_match}.** {best}; guessing solves {null}.",
-        claim=claim, by_match=by_match, best=best(data, data.claimed, f"accuracy{by_match}", percent), null=nulls(rows, percent) or "–",
+        claim=claim, by_match=by_match, best=best(data, data.claimed, f"accuracy{by_match.lstrip(',')}", percent), null=nulls(rows, percent) or "–",
     )  # fmt: skip
     parts: list[Part] = [Text(verdict, "lead verdict")]
     if first["n_not_checked"]:

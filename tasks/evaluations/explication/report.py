@@ -143,11 +143,10 @@ def _lead(data: ExplicationData) -> list[Part]:
         if not own:
             text += "**No model’s recommendations have grades**: see [what could not be scored](#unscored)."
         else:
-            text += "Over all conditions: {best}"
-            text += "; a conversation that ignores the user scores {null}. **{clear} shown to take the user into account.**" if nulls(own) else "."
+            text += "{best}; a conversation that ignores the user scores {null}. **{clear} shown to take the user into account.**" if nulls(own) else "{best}."
     clear = [row for row in own if row["ci_low"] is not None and row["null_value"] is not None and row["ci_low"] > row["null_value"] and row["model"] not in flagged + unchecked]
     verdict = say(
-        text, flagged=names(flagged), unchecked=names(unchecked), best=best(data, "apr", "appropriateness (APR, 1 to 10)"), null=nulls(own),
+        text, flagged=names(flagged), unchecked=names(unchecked), best=best(data, "apr", "appropriateness (APR, 1 to 10) over all conditions"), null=nulls(own),
         clear=f"{len(clear)} of {plural(len(own), 'model')} {'is' if len(clear) == 1 else 'are'}" if clear else "No model is",
     )  # fmt: skip
     parts: list[Part] = [Text(verdict, "lead verdict")]

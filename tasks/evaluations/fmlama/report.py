@@ -347,10 +347,10 @@ def _lead(data: FmlamaData) -> list[Part]:
     base = max(own, key=lambda model: own[model], default="")
     text = "{models}, {origins} origins, {languages}."
     if rows := scored(data, "map"):
-        text += " Over all conditions: {best}. A random ranking scores {chance}" + (", and the baseline {base}, which knows no dish, scores {own}." if base else ".")
+        text += " {best}. A random ranking scores {chance}" + (", and the baseline {base}, which knows no dish, scores {own}." if base else ".")
     facts = prose(
         text, "lead", models=plural(n, "model"), origins=data.dishes["origin"].n_unique(), languages=", ".join(map(language, data.languages)),
-        best=best(data, "map", "mAP", shown), chance=nulls(rows, shown) or "–", base=base, own=shown(own.get(base)),
+        best=best(data, "map", "mAP over all conditions", shown), chance=nulls(rows, shown) or "–", base=base, own=shown(own.get(base)),
     )  # fmt: skip
     return [Text(say(claim + depends, turned=names(turned)), "lead verdict"), *facts]
 
