@@ -81,7 +81,7 @@ def store_imported(warehouse: Warehouse) -> None:
     """Import a table in which one model is ahead of two equal ones, and a log without answers."""
     task, cultures = f"dishes {HOSTILE}", ["<b>BR</b>", "DE", "EG", "ET", "IN", "JP", "KE", "MX"]
     columns, draw = ("model", "item", "score", "prompt", "output", "target", "country"), Random(1)
-    home = {"CULTUREMETER_HOME": str(warehouse.home)}
+    home = str(warehouse.home)
     with TemporaryDirectory() as folder:
         lines = [
             (model, i, int(draw.random() < share), f"{i}. {HOSTILE} {{asked}} **?**\u202e",
@@ -90,11 +90,13 @@ def store_imported(warehouse: Warehouse) -> None:
         ]  # fmt: skip
         table = Path(folder, "scores.csv")
         pl.DataFrame(lines, columns, orient="row").write_csv(table)
-        call("import", table, "--task", task, "--cluster", "country", "--by", "country", **home)
+        call(
+            "import", table, "--task", task, "--cluster", "country", "--by", "country", CULTUREMETER_HOME=home
+        )
         bare = logs.lm_eval(Path(folder, "bare"), [1.0, 0.0, 1.0], "org/<b>printed", "TASK")
         bare.write_text(bare.read_text().replace("TASK", task))
         next(bare.parent.glob("samples_*")).unlink()
-        call("import", bare, **home)
+        call("import", bare, CULTUREMETER_HOME=home)
 
 
 def many_countries(warehouse: Warehouse) -> list[str]:
