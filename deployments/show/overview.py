@@ -13,7 +13,7 @@ import polars as pl
 from deployments.evaluations import doors, sound
 from deployments.show.drawings import drawing_cache
 from deployments.show.losses import losses
-from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
+from deployments.show.report import one_published, ranks, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import FinishedRun, every_finished
 from tasks.metrics.agreement import least_spearman_p, spearman_test
@@ -97,6 +97,7 @@ def sections(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> li
             link=links.get(name),
             published=one_published(warehouse, name, config),
             lost=tuple(losses(warehouse, name, config)),
+            ranks=ranks(warehouse, name, config, "run_id"),
         )
         for name, config, profile in newest
         for history in (warehouse.query(_HISTORY, {"evaluation": name, "config": config}),)

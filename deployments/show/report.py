@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import polars as pl
 
 from deployments.evaluations import doors, sound, unknown
 from deployments.packs import recipes
-from deployments.show import settings
+from deployments.show import boards, settings
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
 from deployments.show.losses import losses
-from tasks.report import Frames, Row
+from tasks.report import Frames, RankSets, Row
 from tasks.report.forest import name_of, setting_of
 from tasks.report.policy import with_policy
 from warehouse import Warehouse, WarehouseError
@@ -372,8 +372,21 @@ def read_data(
     }
     config = keys["config_hash"]
     return shape(
-        config_hash=config, links=links or {}, lost=tuple(losses(warehouse, evaluation, config)), **frames
+        config_hash=config,
+        links=links or {},
+        lost=tuple(losses(warehouse, evaluation, config)),
+        ranks=ranks(warehouse, evaluation, config, "model"),
+        **frames,
     )
+
+
+def ranks(warehouse: Warehouse, evaluation: str, config: str, by: Literal["model", "run_id"]) -> RankSets:
+    """Return the ranks that the data allow on a board, for its models or runs."""
+    if (known := boards.ranks(warehouse, evaluation, config)) is None:
+        return RankSets()
+    rows = list(known.sets.values())
+    sets = {getattr(row, by): (row.low, row.high) for row in rows}
+    return RankSets(rows[0].metric, sets, rows[0].reason or "")
 
 
 def _frame(warehouse: Warehouse, of: Mapping[str, Any], keys: Mapping[str, str]) -> pl.DataFrame:

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import polars as pl
 from markupsafe import Markup
 
+from tasks.report.text import sentence, span
+
 Row = Mapping[str, Any]
 """One row of a frame, column -> value."""
 
@@ -38,6 +40,33 @@ def view(name: str, *by: str) -> Any:
     return field(metadata={"view": name, "by": tuple(filter(None, by)) if by else usual})
 
 
+@dataclass(frozen=True)
+class RankSets:
+    """The ranks that the data allow a board's models on one headline; empty for fewer than two models.
+
+    Attributes:
+        metric: the headline. sets: model, or run in the overview -> its best and its worst possible rank.
+            reason: why nothing separates any two models; "" if something could.
+    """
+
+    metric: str = ""
+    sets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    reason: str = ""
+
+    def of(self, key: str) -> str:
+        """Return the possible ranks: "1", "2 to 3", or – without any."""
+        return span(self.sets.get(key, ())) or "–"
+
+    def note(self, label: str) -> str:
+        """Return what the ranks are; "" without any. label: of the headline."""
+        if not self.sets:
+            return ""
+        text = (
+            f"Ranks are all those that the data allow on {label}, over all {len(self.sets)} models at 95 %."
+        )
+        return text + (f" {sentence(self.reason)}." if self.reason else "")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Frames:
     """The frames of one configuration. Each evaluation adds its own in a subclass.
@@ -45,7 +74,7 @@ class Frames:
     Attributes:
         config_hash: the configuration. links: evaluation -> link to its page, in the order to show; "" for
             this page, None for a page that is not written yet. foot: additional text at the end of the page.
-        lost: lines on answers that were lost, if they are many.
+        lost: lines on answers that were lost, if they are many. ranks: those that the data allow.
         leaderboard: the evaluation's, best first, null models last.
         values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
             unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
@@ -63,6 +92,7 @@ class Frames:
     links: Mapping[str, str | None] = field(default_factory=dict)
     foot: str = ""
     lost: tuple[str, ...] = ()
+    ranks: RankSets = field(default_factory=RankSets)
     leaderboard: pl.DataFrame = view("leaderboard_{}")
     values: pl.DataFrame = view("report_value")
     metrics: pl.DataFrame = view("report_metric", _EVALUATION)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tasks.report import Row
-from tasks.report.text import number
+from tasks.report.text import number, span
 
 State = Literal["beyond", "within", "below", "bare", "lost"]
 """beyond: shown to lie beyond its null; within: not; below: the interval lies on the worse side; bare: no
@@ -193,8 +193,7 @@ def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: st
     if not values:
         return ""
     n, n_apart = len(values), sum(mark.is_apart for mark in marks)
-    span = " to ".join(dict.fromkeys((number(min(values)), number(max(values)))))
-    text = f"Published {'values' if n > 1 else 'value'}: {span} ({cited})."
+    text = f"Published {'values' if n > 1 else 'value'}: {span(values, number)} ({cited})."
     if null is None:
         text += " No null model has this number here."
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +11,7 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from tasks.metrics.comparison import LEVEL
-from tasks.report import Badge, Row
+from tasks.report import Badge, RankSets, Row
 from tasks.report.cache import drawn_once
 from tasks.report.forest import (
     ARROWS,
@@ -53,6 +53,7 @@ class OverviewSection:
         metrics: rows of the table metric: metric, label, range_low, range_high, direction, description, in
             order. link: link to its page, or None. published: rows of ``beside_published`` for one number
             that papers print too, or None. lost: lines on answers that were lost, if they are many.
+            ranks: those that the data allow, by run.
     """
 
     evaluation: str
@@ -65,6 +66,7 @@ class OverviewSection:
     link: str | None = None
     published: pl.DataFrame | None = None
     lost: tuple[str, ...] = ()
+    ranks: RankSets = field(default_factory=RankSets)
 
     @cached_property
     def newest(self) -> pl.DataFrame:
@@ -218,7 +220,7 @@ def _grid(columns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Gri
 
 @dataclass(frozen=True)
 class Tile:
-    """One model on one evaluation. shade: 0 to 1, how far beyond its null; order: sort key."""
+    """One model on one evaluation. shade: 0 to 1, how far beyond its null; order: sort key; ranks: 1 to 2."""
 
     row: Row
     state: str
@@ -226,6 +228,7 @@ class Tile:
     order: float
     badge: Badge | None
     history: Markup
+    ranks: str
     id: str
 
 
@@ -247,6 +250,7 @@ def _column(section: OverviewSection, key: str, charts: Sequence[Chart]) -> dict
             order=float("-inf") if row["value"] is None else sign * row["value"],
             badge=beyond_null(row, direction),
             history=_history(pasts[row["model_hash"]], scale),
+            ranks=section.ranks.of(row["run_id"]) if section.ranks.metric == metric else "",
             id=f"tile-{key}-{at}",
         )
         for at, row in enumerate(rows)

@@ -60,7 +60,7 @@ class Spectrum:
         """Implement ``parts.Drawable``."""
         by_question, measure = self.by_question, self.measure
         models = by_question["model"].unique(maintain_order=True).to_list()
-        if not models:
+        if not by_question[measure].count():
             return Markup("")
         columns = _columns(by_question)
         label, palette = _TEXT[measure]
@@ -153,7 +153,7 @@ class Ranks:
 
     def draw(self, name: str, description: str) -> Markup:
         """Implement ``parts.Drawable``."""
-        if self.by_question.is_empty():
+        if not self.by_question["spectral_gap_ratio"].count():
             return Markup("")
         domains = self.by_question.select("label", "human_score").unique().sort("human_score", "label")
         ranked = sr_ranks(self.by_question)

@@ -50,6 +50,12 @@ class Numbers:
         """Return the column of a metric's null."""
         return cells.col(label, below), lambda key: cells.null(self.row(metric, key), digits)
 
+    def ranks(self) -> list[Column]:
+        """Return the column of the ranks that the data allow a model; none if the board has no ranks."""
+        ranks = self.data.ranks
+        heading = cells.col("Ranks", "possible", ranks.note(self.data.label(ranks.metric)))
+        return [(heading, lambda key: cells.td(ranks.of(self.at(key)[0])))] if ranks.sets else []
+
     def axis(
         self, metric: str, low: float, high: float, label: str = "", below: str = "orange: null"
     ) -> Column:

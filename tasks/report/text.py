@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -75,6 +75,12 @@ def pretty(text: str | None) -> str:
 def listed(words: Sequence[str]) -> str:
     """Return "a", "a and b", or "a, b and c"."""
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
+
+
+def span(values: Iterable[float], shown: Callable[[float], str] = str) -> str:
+    """Return the least and the greatest value: "1 to 3", or "1" if they look the same; "" for none."""
+    ordered = sorted(values)
+    return " to ".join(dict.fromkeys(map(shown, (*ordered[:1], *ordered[-1:]))))
 
 
 def plural(n: int, noun: str, more: str = "") -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -19,18 +20,23 @@ import pytest
 from bs4 import BeautifulSoup
 
 from deployments.show.report import _report, read_data
-from tasks.report import Frames
+from tasks.report import Frames, RankSets
+from tests.deployments.commands import call
 from tests.evaluations.cure.report import example_run as cure
 from tests.evaluations.fmlama.report import example_run as fmlama
 from tests.evaluations.spectral.report import example_run as spectral
 from tests.evaluations.worldwise.report import example_run as worldwise
-from tests.report.pages import HOSTILE, check_downloads, check_page, outline, parsed, shown
+from tests.exchange import logs
+from tests.report.pages import HOSTILE, check_downloads, check_page, outline, parsed, shown, text_of
 from tests.report.stored import CONFIG
 from warehouse import Warehouse
 
 OUTLINES = Path(__file__).with_name("outlines")
 CODES = ["IN", "JP", "US"]
-CONFIGS = {"cure": CONFIG, "fmlama": CONFIG, "spectral": "newer", "worldwise": CONFIG}
+CONFIGS = {
+    "cure": CONFIG, "fmlama": CONFIG, "imported": None, "spectral": "newer", "worldwise": CONFIG,
+}  # fmt: skip
+"""Evaluation -> its recorded configuration; None: the only one."""
 VARIANTS = [
     ("cure", "thin"),
     ("cure", "many"),
@@ -71,6 +77,28 @@ def store_fmlama(warehouse: Warehouse) -> None:
         fmlama.store(warehouse, model)
 
 
+def store_imported(warehouse: Warehouse) -> None:
+    """Import a table in which one model is ahead of two equal ones, and a log without answers."""
+    task, cultures = f"dishes {HOSTILE}", ["<b>BR</b>", "DE", "EG", "ET", "IN", "JP", "KE", "MX"]
+    columns, draw = ("model", "item", "score", "prompt", "output", "target", "country"), Random(1)
+    home = str(warehouse.home)
+    with TemporaryDirectory() as folder:
+        lines = [
+            (model, i, int(draw.random() < share), f"{i}. {HOSTILE} {{asked}} **?**\u202e",
+             "" if (model, i % 10) == ("lost", 1) else f"{HOSTILE} {i}", f"<b>{i % 4}</b>", cultures[i // 10])
+            for i in range(80) for model, share in (("ahead", 0.9), ("<script>alert(1)", 0.5), ("lost", 0.5))
+        ]  # fmt: skip
+        table = Path(folder, "scores.csv")
+        pl.DataFrame(lines, columns, orient="row").write_csv(table)
+        call(
+            "import", table, "--task", task, "--cluster", "country", "--by", "country", CULTUREMETER_HOME=home
+        )
+        bare = logs.lm_eval(Path(folder, "bare"), [1.0, 0.0, 1.0], "org/<b>printed", "TASK")
+        bare.write_text(bare.read_text().replace("TASK", task))
+        next(bare.parent.glob("samples_*")).unlink()
+        call("import", bare, CULTUREMETER_HOME=home)
+
+
 def many_countries(warehouse: Warehouse) -> list[str]:
     countries: list[str] = warehouse.query("SELECT country FROM country ORDER BY country LIMIT 16")[
         "country"
@@ -79,13 +107,14 @@ def many_countries(warehouse: Warehouse) -> list[str]:
 
 
 STORED = {
-    "cure": store_cure, "fmlama": store_fmlama, "spectral": store_spectral, "worldwise": store_worldwise,
+    "cure": store_cure, "fmlama": store_fmlama, "imported": store_imported, "spectral": store_spectral,
+    "worldwise": store_worldwise,
 }  # fmt: skip
 """Stores runs: several models, one without scores, one with a hostile name."""
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(copied_home: Callable[[], Path]) -> Callable[[str, str], Frames]:
+def _data(copied_home: Callable[[], Path]) -> Callable[[str, str | None], Frames]:
     @cache
     def warehouse(evaluation: str) -> Warehouse:
         own = Warehouse.open(copied_home())
@@ -107,7 +136,7 @@ def check(page: BeautifulSoup) -> None:
 
 
 @pytest.mark.parametrize("evaluation", CONFIGS)
-def test_a_page_shows_what_was_recorded(data: Callable[[str, str], Frames], evaluation: str) -> None:
+def test_a_page_shows_what_was_recorded(data: Callable[[str, str | None], Frames], evaluation: str) -> None:
     page = page_of(evaluation, data(evaluation, CONFIGS[evaluation]))
     check(page)
     recorded = (OUTLINES / f"{evaluation}.txt").read_text(encoding="utf-8")
@@ -117,7 +146,7 @@ def test_a_page_shows_what_was_recorded(data: Callable[[str, str], Frames], eval
 @pytest.mark.nets(1)
 @pytest.mark.parametrize(("evaluation", "config"), VARIANTS)
 def test_a_page_of_few_or_many_numbers_is_whole(
-    data: Callable[[str, str], Frames], evaluation: str, config: str
+    data: Callable[[str, str | None], Frames], evaluation: str, config: str
 ) -> None:
     frames = data(evaluation, config)
     page = page_of(evaluation, frames)
@@ -139,7 +168,7 @@ def changed(data: Frames, change: Callable[[pl.DataFrame], pl.DataFrame], *but: 
 
 
 @pytest.mark.parametrize("evaluation", CONFIGS)
-def test_a_page_without_any_score_says_so(data: Callable[[str, str], Frames], evaluation: str) -> None:
+def test_a_page_without_any_score_says_so(data: Callable[[str, str | None], Frames], evaluation: str) -> None:
     page = page_of(
         evaluation, changed(data(evaluation, CONFIGS[evaluation]), without_scores, "metrics", "similarity")
     )
@@ -150,7 +179,41 @@ def test_a_page_without_any_score_says_so(data: Callable[[str, str], Frames], ev
     ]
 
 
-def test_a_hostile_name_is_text_everywhere(data: Callable[[str, str], Frames]) -> None:
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (
+            {"knows": (1, 1), HOSTILE: (2, 2)},
+            "The best mAP over all conditions is 0.550 (95 % interval 0.510 to 0.610), by knows .",
+        ),
+        (
+            {"knows": (1, 2), HOSTILE: (1, 2)},
+            "No model is shown to have the best mAP over all conditions: the values are 0.250 to 0.550 .",
+        ),
+    ],
+)
+def test_a_lead_names_a_best_model_only_of_rank_1_alone(
+    data: Callable[[str, str | None], Frames], sets: dict[str, tuple[int, int]], said: str
+) -> None:
+    frames = data("fmlama", CONFIG)
+    whole = frames.values.filter(metric="map", slice="en:en:no").with_columns(
+        slice_kind=pl.lit("overall"), slice=pl.lit("all")
+    )
+    page = page_of(
+        "fmlama", replace(frames, values=pl.concat([frames.values, whole]), ranks=RankSets("map", sets))
+    )
+    check(page)
+    lead = text_of(page.select("header p.lead")[1])
+    assert said in lead
+    assert (
+        "A random ranking scores 0.100, and the baseline null:common, which knows no dish, scores 0.300."
+        in lead
+    )
+    ranks = [text_of(row.select("td")[0]) for row in page.select("table#board tr:not(.block)")[1:3]]
+    assert ranks == [RankSets("map", sets).of(model) for model in sets]
+
+
+def test_a_hostile_name_is_text_everywhere(data: Callable[[str, str | None], Frames]) -> None:
     """The other evaluations' runs have a model of such a name."""
     frames = data("spectral", "newer")
 

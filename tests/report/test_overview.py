@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
+from tasks.report import RankSets
 from tasks.report.forest import Mark, extent, finding, in_order, round_numbers, shade, state_of
 from tasks.report.history import history_figure, sparkline
 from tasks.report.overview import OverviewSection, beyond_null, ordered_pairs, render
@@ -102,6 +103,18 @@ def test_the_doubt_of_a_number_is_beside_its_badge() -> None:
     assert "1 of 2" in text_of(page.select("p.lead")[1])
     shown = text_of(page.select("table")[1].select("tbody tr")[1])
     assert f"{HOSTILE} reaches 0.90" in shown
+
+
+def test_a_model_has_its_ranks_beside_the_number_that_they_are_on() -> None:
+    sets = {"a0": (1, 1), "b0": (2, 3)}
+    page = BeautifulSoup(render([section(A, B, ranks=RankSets("f1", sets))]), "lxml")
+    check_page(page, n_scripts=1)
+    cells = [text_of(cell) for cell in page.select("#tiles tbody td > small")]
+    assert cells == ["rank 1", "rank 2 to 3"]
+    assert "all ranks that the data allow" in text_of(page.select_one("#tiles caption"))
+    for ranks in (RankSets("error", sets), RankSets()):
+        other = BeautifulSoup(render([section(A, B, ranks=ranks)]), "lxml")
+        assert not other.select("#tiles tbody td > small")
 
 
 def test_the_extent_of_an_axis_is_finite_and_not_empty() -> None:

@@ -18,6 +18,7 @@ from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, Matrix
 from tasks.report.page import Report
 from tasks.report.parts import Box, Figure, Fold, Page, Part, Section, Text, prose, say
+from tasks.report.ranks import best, nulls, scored
 from tasks.report.tables import MODEL, Numbers, by_model, is_null, table
 from tasks.report.text import cut, percent, plural, short
 
@@ -132,13 +133,12 @@ def _scenario(data: CulturallData) -> Bars | None:
 
 
 def _lead(data: CulturallData) -> list[Part]:
-    rows = [row for model in data.models if (row := data.find(model, data.claimed)) and row["value"] is not None]
-    best, first = max(rows, key=lambda row: row["value"], default=None), data.leaderboard.row(0, named=True)
+    rows, first = scored(data, data.claimed), data.leaderboard.row(0, named=True)
     above, by_match = list(filter(data.is_above_null, data.models)), ", by match" if data.claimed != "accuracy" else ""
     claim = f"{len(above)} of {plural(len(data.models), 'model')} {'is' if len(above) == 1 else 'are'}" if above else "No model is"
-    verdict = say("**No answer was scored.**") if best is None else say(
-        "**{claim} shown to solve more than guessing{by_match}.** The best model, {model}, solves {share}; guessing solves {null}.",
-        claim=claim, by_match=by_match, model=isolated(best["model"]), share=percent(best["value"]), null=percent(best["null_value"]),
+    verdict = say("**No answer was scored.**") if not rows else say(
+        "**{claim} shown to solve more than guessing{by_match}.** {best}; guessing solves {null}.",
+        claim=claim, by_match=by_match, best=best(data, data.claimed, f"accuracy{by_match.lstrip(',')}", percent), null=nulls(rows, percent) or "–",
     )  # fmt: skip
     parts: list[Part] = [Text(verdict, "lead verdict")]
     if first["n_not_checked"]:
@@ -270,7 +270,7 @@ def _page(data: CulturallData) -> Page:
             "Topics": len(data.n_items["topic"]), "Conditions": ", ".join(data.conditions),
         },
         board=[table("Models by accuracy, then null models. Under a number are its 95 % interval and its null. –: not run or not scored. The end of the page has counts and reasons for every number.", [
-            (left("Model"), lambda m: name(m, *badges[m])), number("accuracy", "Accuracy ↑", "null: guessing", null=True, strong=True, n=True),
+            (left("Model"), lambda m: name(m, *badges[m])), *number.ranks(), number("accuracy", "Accuracy ↑", "null: guessing", null=True, strong=True, n=True),
             number.axis("accuracy", 0, 1), number("accuracy_answered", "Of answers ↑", "without lost ones", n=True),
             number("accuracy_matched", "By match ↑", "without a judge"), number("judge_match_agreement", "Agreement", "judge and match", share=True),
             *(number(metric, _COLUMNS[condition]) for condition, metric in data.conditions.items() if condition != "native"),

@@ -358,7 +358,7 @@ def _board(data: CureData) -> Part:
     ]  # fmt: skip
     boards = data.leaderboard.partition_by("benchmark", as_dict=True)
     return table("One block for each benchmark. Models whose own explanations score higher than another item’s come first, then the others by score; null models come last. Under a number are its 95 % interval and its null. –: not run or not scored. The end of the page has counts and reasons for every number.", [
-        (left("Model"), named),
+        (left("Model"), named), *gain.ranks(),
         *(in_mode(mode)(metric, f"{mode} {label} ↑", "null: commonest label", null=True) for mode in data.modes for metric, label in (("exact_match", "EM"), ("f1_macro", "F1 macro"))),
         *judged,
     ], [line for b in data.benchmarks for line in boards[b,].to_dicts()], id="board", kind="leaderboard", line=lambda line: is_null(line["model"]),

@@ -22,8 +22,9 @@ from tasks.report.forest import Chart, picture
 from tasks.report.judges import judge_lines, judge_table
 from tasks.report.page import Report
 from tasks.report.parts import Figure, Fold, Page, Part, Section, Text, prose, say
+from tasks.report.ranks import best, nulls, scored
 from tasks.report.tables import MODEL, Column, Numbers, by_model, is_null, table
-from tasks.report.text import number, percent
+from tasks.report.text import number, percent, plural
 
 FIGURES = (
     ("meta", {"apr": "APR", "interaction": "INT"}, 10.0, "APR and INT, control and treatment", "anonymous authors 2025, figure 4",
@@ -129,10 +130,9 @@ def _picture(data: ExplicationData) -> Chart | None:
 
 
 def _lead(data: ExplicationData) -> list[Part]:
-    own = [row for row in data.leaderboard.to_dicts() if not row["is_null"] and row["apr"] is not None]
-    best, params = max(own, key=lambda row: row["apr"], default=None), data.params
+    own, params = scored(data, "apr"), data.params
     flagged, unchecked = data.checked(False), data.checked(None)
-    if not data.verdicts.height and best is None:
+    if not data.verdicts.height and not own:
         grades = ": appropriateness (APR) and interaction (INT) are not scored." if params.get("judges") else ", because there was no judge.** Name one with `--judges` for appropriateness (APR) and interaction (INT)."
         text = ("**No conversation has grades**" if params.get("judges") else "**The conversations have no grades") + grades + " The counts below need no judge."
     else:
@@ -140,18 +140,14 @@ def _lead(data: ExplicationData) -> list[Part]:
             "**The judges fail their check for {flagged}: they are not shown to grade a recommendation higher than another persona’s**, so appropriateness (APR) says nothing about the user there. " if flagged
             else "**It is not known whether the judges look at the user**: there are too few graded personas to check this for {unchecked}. " if unchecked
             else "For every model, the judges grade a recommendation higher than another persona’s. ")  # fmt: skip
-        if best is None:
+        if not own:
             text += "**No model’s recommendations have grades**: see [what could not be scored](#unscored)."
         else:
-            text += "The best appropriateness (APR) is **{apr}** of 10 by {model} ({condition}{interval}){null}."
-            if best["apr_null"] is not None:
-                is_clear = best["apr_low"] is not None and best["apr_low"] > best["apr_null"] and best["model"] not in flagged + unchecked
-                text += " **The whole interval is above that.**" if is_clear else " **So it is not shown that the model took the user into account.**"
-    named = best or {"apr": None, "model": "", "condition": "", "apr_low": None, "apr_high": None, "apr_null": None}
+            text += "{best}; a conversation that ignores the user scores {null}. **{clear} shown to take the user into account.**" if nulls(own) else "{best}."
+    clear = [row for row in own if row["ci_low"] is not None and row["null_value"] is not None and row["ci_low"] > row["null_value"] and row["model"] not in flagged + unchecked]
     verdict = say(
-        text, flagged=names(flagged), unchecked=names(unchecked), apr=number(named["apr"]), model=isolated(named["model"]), condition=named["condition"],
-        interval="" if named["apr_low"] is None else f", 95 % interval {number(named['apr_low'])} to {number(named['apr_high'])}",
-        null="" if named["apr_null"] is None else f"; a conversation that ignores the user scores {number(named['apr_null'])}",
+        text, flagged=names(flagged), unchecked=names(unchecked), best=best(data, "apr", "appropriateness (APR, 1 to 10) over all conditions"), null=nulls(own),
+        clear=f"{len(clear)} of {plural(len(own), 'model')} {'is' if len(clear) == 1 else 'are'}" if clear else "No model is",
     )  # fmt: skip
     parts: list[Part] = [Text(verdict, "lead verdict")]
     if family := sorted(set(data.leaderboard.filter("self_preference")["model"])):
@@ -179,7 +175,7 @@ def _board(data: ExplicationData) -> Part:
     rows = data.leaderboard.to_dicts()
     first = {(row["condition"], row["model"]) for before, row in pairwise(rows) if row["condition"] != before["condition"]}
     return table("One block for each condition. Models whose recommendations get higher grades than another persona’s come first, then the others by APR; null recommenders come last. Under a number are its 95 % interval and its null. –: not scored. The end of the page has counts and reasons for every number.", [
-        (left("Model"), lambda line: name(line["model"], badge_of(line))), (left("Condition"), lambda line: words(line["condition"])),
+        (left("Model"), lambda line: name(line["model"], badge_of(line))), *of.ranks(), (left("Condition"), lambda line: words(line["condition"])),
         column("apr", "APR ↑", "1 to 10", null=True, strong=True, n=True), column("interaction", "INT ↑", "1 to 10", null=True, strong=True),
         column("apr_gain", "Gain ↑", "over another persona’s", sign=True), column("instruction_following", "Instructions ↑", "1 to 5"),
         column("facts_elicited", "Elicited ↑", "of the facts", share=True), column("violated", "Violated ↓", "of limits", share=True),

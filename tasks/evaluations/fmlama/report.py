@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -39,7 +40,8 @@ from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, Matrix
 from tasks.report.page import Report
 from tasks.report.parts import Box, Figure, Fold, Page, Part, Section, Text, bullets, prose, say
-from tasks.report.tables import Column, table
+from tasks.report.ranks import best, nulls, scored
+from tasks.report.tables import Column, Numbers, is_null, table
 from tasks.report.text import number, percent, plural
 
 _OF_TOKENS = {
@@ -157,7 +159,7 @@ def _board(data: FmlamaData) -> Part:
         return td(None if n is None else int(n))
 
     return table("Compare models within one block only, since another language has other candidates. Baselines, which know no dish, come last. Under a number are its 95 % interval and n: pairs of dish and wording for mAP and mWS, dishes for gains, origins for CV. ↑: higher is better; ↓: lower is better; –: not scored. The end of the page has counts and reasons for every number.", [
-        _model(), _precision(data), (left(f"0 to {number(largest, 2)}", "orange: chance"), lambda key: axis(key[1].cell("map"), 0, largest, key[1].is_null)),
+        _model(), *Numbers(data, lambda key: (key[1].model,)).ranks(), _precision(data), (left(f"0 to {number(largest, 2)}", "orange: chance"), lambda key: axis(key[1].cell("map"), 0, largest, key[1].is_null)),
         _null_of("map", "random ranking", 3), _of(data, "map_gain", "Gain ↑", "over best baseline", digits=3, sign=True, strong=True, n=True), *_similarity(data),
         _of(data, "map_cv", "CV ↓", "over origins", n=True), (data.head("country_gain", "Country", "gain if named, p"), lambda key: _gained(key[1])), *mes,
         (col("Coverage", "scored"), coverage), (data.head("unspellable_candidates", "Unspellable ↓", "candidates"), unspellable),
@@ -340,15 +342,15 @@ def _lead(data: FmlamaData) -> list[Part]:
         else f"**No model is shown to know more than which ingredients are common{', so the order of models is not a finding' if n > 1 else ''}.**" if not beating
         else f"**In {beating} of {len(lines)} combinations of model and condition, the model is shown to know more than which ingredients are common.**")  # fmt: skip
     depends = " This depends on the [score of a candidate](#poolings): under another one, the verdict changes for {turned}." if turned else ""
-    best, base = (first.models[0].cell("map") if first.models else None), first.best_baseline
+    shown = partial(number, digits=3)
+    own = {model: value for model in data.overall["model"] if is_null(model) and (value := data.value(model, "map")) is not None}
+    base = max(own, key=lambda model: own[model], default="")
     text = "{models}, {origins} origins, {languages}."
-    if best is not None and best["value"] is not None:
-        text += " Under “{condition}”, the best mAP is **{map}** by {model}{interval}. A random ranking scores {chance}" + (", and the baseline {base}, which knows no dish, scores {own}." if base else ".")
-    interval = f" (95 % interval {number(best['ci_low'], 3)} to {number(best['ci_high'], 3)})" if best and best["ci_low"] is not None else ""
+    if rows := scored(data, "map"):
+        text += " {best}. A random ranking scores {chance}" + (", and the baseline {base}, which knows no dish, scores {own}." if base else ".")
     facts = prose(
-        text, "lead", models=plural(n, "model"), origins=data.dishes["origin"].n_unique(), languages=", ".join(map(language, data.languages)), condition=first.condition.label,
-        map=number(value_of(best), 3), model=isolated(first.models[0].model if first.models else ""), interval=interval, chance=number(best["null_value"] if best else None, 3),
-        base=base.model if base else "", own=number(base.map if base else None, 3),
+        text, "lead", models=plural(n, "model"), origins=data.dishes["origin"].n_unique(), languages=", ".join(map(language, data.languages)),
+        best=best(data, "map", "mAP over all conditions", shown), chance=nulls(rows, shown) or "–", base=base, own=shown(own.get(base)),
     )  # fmt: skip
     return [Text(say(claim + depends, turned=names(turned)), "lead verdict"), *facts]
 

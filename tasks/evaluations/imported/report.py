@@ -74,7 +74,7 @@ def _verdict(row: Row | None, own: Row | None) -> Markup:
 
 def _lost_by(data: ImportedData) -> dict[str, str]:
     """Return model -> its lost answers by reason, in words."""
-    rows = data.values.filter(metric="unanswered", slice_kind="reason")
+    rows = data.values.filter(pl.col("value").is_not_null(), metric="unanswered", slice_kind="reason")
     of: dict[str, list[str]] = {}
     for row in rows.to_dicts():
         of.setdefault(row["model"], []).append(f"{row['slice']} {round(row['value'] * row['n_scored'])}")
@@ -107,7 +107,8 @@ def _published(data: ImportedData) -> list[Section]:
 
 
 def _further(data: ImportedData, models: list[str]) -> list[Section]:
-    metrics, of = sorted(set(data.overall["metric"]) - _OURS), Numbers(data)
+    main, of = data.params["metric"], Numbers(data)
+    metrics = [metric for metric in sorted(set(data.overall["metric"]) - _OURS) if data.label(metric) != main[:60]]
     shown = table("Means over items, with 95 % intervals; nothing is ranked by them", [
         MODEL, *(of(metric, data.label(metric)) for metric in metrics),
     ], models, id="further-table", is_long=True)  # fmt: skip
@@ -169,7 +170,7 @@ def _page(data: ImportedData) -> Page:
     n = f"{len(beyond)} of {plural(len(own), 'model')} {'is' if len(beyond) == 1 else 'are'}"
     is_share = params.get("scale") in ("hit", "share")
     return Page(
-        title="logs of other programs", heading=f"{params['task']}, from logs of {params['harness']}",
+        title="logs of other programs", heading=f"{params['task']}, from {'a table' if params['harness'] == 'table' else 'logs of ' + params['harness']}",
         lead=[Text(say(verdict, n=n, label=label.lower(), models=names(beyond)), "lead verdict")],
         picture=picture(label, [(model, "", data.find(model, metric)) for model in own], direction=known["direction"],
                         doubted=set(data.against.filter(~pl.col("is_beyond_null"), metric=metric)["model"])),
@@ -181,7 +182,7 @@ def _page(data: ImportedData) -> Page:
         },
         resampled=f"clusters ({cluster})" if cluster else "items, as if they were independent",
         board=[table(f"Models by {label.lower()}, then null models. Under a number are its 95 % interval and its null. The answers and scores are the log’s; intervals and nulls are computed here. The end of the page has counts and reasons for every number.", [
-            (left("Model"), lambda m: name(m, ("warn", "named by the user")) if logs.get(m, {}).get("is_stated") else name(m)),
+            (left("Model"), lambda m: name(m, ("warn", "named by the user")) if logs.get(m, {}).get("is_stated") else name(m)), *of.ranks(),
             of(metric, label + _ARROWS[known["direction"]], f"null: {', '.join(nulls) or 'none'}", null=True, strong=True, n=True),
             *([of.axis(metric, 0, 1)] if is_share else []),
             of("stderr", "Standard error", "as the program prints it", digits=3),

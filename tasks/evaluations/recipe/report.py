@@ -126,7 +126,7 @@ def _page(data: RecipeData, about: Mapping[str, Any]) -> Page:
         picture=picture(label, [(m, "", data.find(m, headline)) for m in models], direction=known["direction"],
                         doubted=set(data.against.filter(~pl.col("is_beyond_null"), metric=headline)["model"])),
         board=[table(f"Models by {label.lower()}, then null models. Under a number are its 95 % interval and its null. –: not run or not scored. The end of the page has counts and reasons for every number.", [
-            (left("Model"), name), of(headline, label + _ARROWS[known["direction"]], f"null: {null}", null=True, strong=True, n=True),
+            (left("Model"), name), *of.ranks(), of(headline, label + _ARROWS[known["direction"]], f"null: {null}", null=True, strong=True, n=True),
             of.axis(headline, known["range_low"], known["range_high"], f"{number(known['range_low'], 0)} to {number(known['range_high'], 0)}"),
             *(of(other, data.label(other), f"null: {data.catalogue[other]['null_baseline']}", null=True, n=True) for other in about.get("also", ())),
             *(column for control, gain in controls.items() for column in (of(control, data.label(control)), of(gain, "Gain", "null: 0", sign=True))),

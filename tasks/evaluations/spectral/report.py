@@ -21,6 +21,7 @@ from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import Chart, picture
 from tasks.report.page import Report
 from tasks.report.parts import Box, Figure, Fold, Page, Part, Section, Text, bullets, prose, say
+from tasks.report.ranks import best, nulls, scored
 from tasks.report.spectra import Ranks, Spectrum
 from tasks.report.tables import Column, Numbers, is_null, table
 from tasks.report.text import compact, number, percent, plural, short
@@ -181,17 +182,15 @@ def _lead(data: SpectralData, known: Row | None) -> list[Part]:
         label = data.domains.filter(domain=known["slice"])["label"].first() or known["slice"]
         parts += prose("**Asked about {domain}, {model} puts {own} of its probability on the country’s own items; answers given for other countries put {other} on them.**", "lead verdict",
                        domain=str(label).lower(), model=isolated(known["model"]), own=number(known["value"]), other=number(known["null_value"]))
-    scored = data.leaderboard.filter(~pl.col("is_null"), pl.col("macro_f1").is_not_null()).to_dicts()
+    rows = scored(data, "macro_f1")
     shown, n = [m for m, verdict in data.verdicts.items() if not verdict.guessing + verdict.look_up], len(data.models)
-    if scored:
-        best = scored[0]
-        between = f" (95 % interval {number(best['ci_low'])} to {number(best['ci_high'])})" if best["ci_low"] is not None else ""
+    if rows:
         claim = (
             "Every model is shown to beat guessing and a list look-up." if len(shown) == n
             else f"{len(shown)} of {n} models {'is' if len(shown) == 1 else 'are'} shown to beat guessing and a list look-up: {{shown}}." if shown
             else f"**No model is shown to beat both guessing and a list look-up{', so the order of models is not a finding' if n > 1 else ''}.**")  # fmt: skip
-        text = f"Macro-F1 says how well a model sorts the domains as people do: the best is **{{best}}** by {{model}}{between}, and guessing scores {{null}} on average. {claim}"
-        values = {"best": number(best["macro_f1"]), "model": isolated(best["model"]), "null": number(best["null_macro_f1"]), "shown": ", ".join(shown)}
+        text = f"Macro-F1 says how well a model sorts the domains as people do. {{best}}; guessing scores {{null}} on average. {claim}"
+        values = {"best": best(data, "macro_f1", "macro-F1"), "null": nulls(rows) or "–", "shown": ", ".join(shown)}
     else:
         text, values = "No model has a macro-F1 yet: see [what is unscored](#unscored).", {}
     return parts + prose(f"{plural(n, 'model')}, {data.run_countries.height} countries, {data.domains.height} domains. " + text, "lead", **values)
@@ -205,7 +204,7 @@ def _board(data: SpectralData) -> Part:
         return td(small("–" if low is None else f"{number(low)} to {number(high)}"))
 
     return table("Null models are below the line. ↑: higher is better; ↓: lower is better; –: not scored. The end of the page has counts and reasons for every number.", [
-        (left("Model"), lambda m: name(m) if rows[m]["is_null"] else name(m, *data.verdicts[m].badges)), of("macro_f1", "Macro-F1 ↑", "95 % interval", strong=True),
+        (left("Model"), lambda m: name(m) if rows[m]["is_null"] else name(m, *data.verdicts[m].badges)), *of.ranks(), of("macro_f1", "Macro-F1 ↑", "95 % interval", strong=True),
         of.axis("macro_f1", 0, 1, below="orange: guessing"), of.null("macro_f1", "Guessing", "on average"), (col("With people", "95 % interval"), people),
         *((data.head(f"f1_{each}", f"{each} ↑", "F1"), lambda m, each=each: td(number(rows[m][f"f1_{each.lower()}"]))) for each in ("LH", "HL", "HH", "LL")),
         of("rank_spearman", "ρ ↑", "people’s order", sign=True), of("rank_kendall", "τ ↑", "people’s order", sign=True), of("er_sr_correlation", "ER–SR ↓", "correlation", sign=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from statistics import fmean
 from typing import Any
@@ -35,6 +36,7 @@ from tasks.report.heatmaps import Cell, Matrix
 from tasks.report.marks import Kind, MarkLine, Marks
 from tasks.report.page import Report
 from tasks.report.parts import Drawable, Figure, Fold, Page, Part, Section, Text, prose, say
+from tasks.report.ranks import best
 from tasks.report.stacks import Stack, Stacks
 from tasks.report.svg import NULL
 from tasks.report.tables import MODEL, Column, Numbers, by_model, is_null, table
@@ -206,22 +208,21 @@ def _lead(data: WorldwiseData) -> list[Part]:
     unclear = [m for m, (_, gain) in gains.items() if m not in lost and (gain is None or gain["ci_low"] is None)]
     above, below = [m for m in gains if signs[m] > 0], [m for m in gains if signs[m] < 0]
 
-    def by(model: str, beside: str) -> Markup:
+    def beats(model: str) -> Markup:
         row, gain = gains[model]
-        between = f" ({beside}{ends(gain, 2, True)})" if gain and gain["ci_low"] is not None else ""
-        return put("{} points{}|{}|{}", number(value_of(gain), 2, True), between, isolated(model), _best_null(row))
+        between = f" ({ends(gain, 2, True)})" if gain and gain["ci_low"] is not None else ""
+        return put("{} by {} points{} over the {}", isolated(model), number(value_of(gain), 2, True), between, _best_null(row))
 
     if len(lost) == n:
         text, shown = "**No model could be scored.**", ""
     elif above:
         text = "**{n} of {models} beat{s} {its} best null model** (95 % interval of the gain above 0): {shown}. "
-        shown = Markup("; ").join(put("{} by {} over the {}", Markup(who), Markup(points), Markup(null)) for points, who, null in (by(m, "").split("|") for m in above))
+        shown = Markup("; ").join(map(beats, above))
     elif len(unclear) + len(lost) == n:
         text, shown = "**Whether a model beats its best null model is not known: no gain has an interval.**", ""
     else:
-        points, who, null = by(next(iter(gains)), "95 % interval ").split("|")
-        text = f"**No model is shown to beat its best null model{', so the order of models is not a finding' if n > 1 else ''}.** {'The best gain is' if n > 1 else 'The gain is'} {{shown}}. "
-        shown = put("{}, by {} over the {}", Markup(points), Markup(who), Markup(null))
+        text = f"**No model is shown to beat its best null model{', so the order of models is not a finding' if n > 1 else ''}.** {{shown}}. "
+        shown = best(data, "alignment_gain", "gain in points", partial(number, sign=True))
     if unclear and len(unclear) + len(lost) < n:
         text += f"{len(unclear)} of {n} gains {'has' if len(unclear) == 1 else 'have'} no interval. "
     if below:
@@ -246,14 +247,14 @@ def _board(data: WorldwiseData) -> list[Part]:
         n = small(f"n {row['n_scored'] + row['n_unscored']}", below=True) if row else ""
         return td(percent(rows[model]["answered"]) + n)
 
-    def best(model: str) -> Markup:
+    def strongest(model: str) -> Markup:
         row = rows[model]
         return words(put("{}{}{}", _best_null(row) if row["best_null"] else "", BREAK if row["best_null"] else "", small(number(row["null_alignment"]))))
 
     board = table("Models are sorted by their gain over the best null model; null models come last. Under a number are its 95 % interval and n, the number of answers. ↑: higher is better; ↓: lower is better; –: not scored. The end of the page has counts and reasons for every number.", [
-        (left("Model"), lambda m: name(m, _badge(rows[m], data.find(m, "alignment_gain")))), of("alignment_gain", "Gain ↑", "over best null", sign=True, strong=True, n=True),
+        (left("Model"), lambda m: name(m, _badge(rows[m], data.find(m, "alignment_gain")))), *of.ranks(), of("alignment_gain", "Gain ↑", "over best null", sign=True, strong=True, n=True),
         (left(f"−{number(end)} to +{number(end)}", "orange: no gain"), lambda m: axis(None if rows[m]["is_null"] else data.find(m, "alignment_gain"), -end, end)),
-        (left("Best null", "and its alignment"), best), of("alignment", "Alignment ↑", "± sd, 0 to 10", sd="alignment_sd", n=True), of("hofstede_mae", "Error ↓", "null: all zero", null=True),
+        (left("Best null", "and its alignment"), strongest), of("alignment", "Alignment ↑", "± sd, 0 to 10", sd="alignment_sd", n=True), of("hofstede_mae", "Error ↓", "null: all zero", null=True),
         of("value_shift", "Values shift", "points; null: noise", digits=1, null=True, times=100), of("persona_recognition", "Recognised", "by wording; 0: chance"),
         of("answer_variety", "Variety ↑", "null: between cultures", digits=3, null=True), (left("Closest", "without a persona"), closest),
         (col("Declines"), lambda m: td(percent(rows[m]["decline_share"]))), (data.head("answered", "Answered ↑", "of answers"), answered),

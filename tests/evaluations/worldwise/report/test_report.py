@@ -42,7 +42,7 @@ def test_the_lead_needs_an_interval_for_a_claim(data: WorldwiseData) -> None:
     chosen = pl.col("model").is_in([HOSTILE, "worse"])
     some = replace(data, leaderboard=data.leaderboard.filter(chosen), values=data.values.filter(chosen))
     assert "No model is shown to beat" in lead(some)
-    assert "+0.05 points (95 % interval −0.10 to +0.20), by" in lead(some)
+    assert "the best gain in points: the values are <strong>−0.29 to +0.05</strong>" in lead(some)
     nothing = pl.lit(None, pl.Float64)
     bare = some.values.with_columns(ci_low=nothing, ci_high=nothing)
     assert "no gain has an interval" in lead(replace(some, values=bare))
