@@ -65,7 +65,7 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge took over, or would take over.
+    """Result of a merge, or of a dry one.
 
     Attributes:
         taken: what, n_taken (rows that are new here), n_left (rows of the other home that are here already
