@@ -29,10 +29,10 @@ from warehouse.local_store import LocalStore
 from warehouse.merged_rows import GROUPS, conflicts_of, take_groups, take_lists, take_recipes
 from warehouse.merged_runs import OF_ALL, Decision, Home, decide
 from warehouse.needed import empty_files
-from warehouse.part_kinds import KINDS, create_empty_parts, is_as_written, is_part_name
-from warehouse.parts import CorruptPart, read_orphan, register_parts, units_of
+from warehouse.part_kinds import KINDS, create_empty_parts, is_as_written
+from warehouse.parts import CorruptPart, read_content, read_orphan, register_parts, units_of
 from warehouse.published import damaged, is_damage
-from warehouse.snapshot import snapshot
+from warehouse.snapshot import content_of, register_unregistered, snapshot
 from warehouse.storage import WarehouseError, execute_with, fetched
 from warehouse.store import Store
 
@@ -107,6 +107,7 @@ def merge(
         other = snapshot(source, there)
         try:
             merging = _Merging(target, source, compares)
+            merging.damaged |= register_unregistered(source, other)
             own = snapshot(target.store, here)
             merging.fetch(_planned(merging, own, other), is_dry, report)
             if merging.damaged:
@@ -183,12 +184,11 @@ class _Merging:
         for n, ((kind, part), units) in enumerate(parts.items(), 1):
             try:
                 rows = self._rows(str(kind), str(part), part in present[kind], is_dry)
-                if rows is not None:
-                    answered = units_of(str(kind), str(part), rows)
-                    own = answered.join(units, on=["request_hash", "unit"], how="semi")
-                    if own.height < units.height:
-                        raise CorruptPart("it lacks registered units")
-                    self.sound[str(kind), str(part)] = own
+                answered = units_of(str(kind), str(part), rows)
+                own = answered.join(units, on=["request_hash", "unit"], how="semi")
+                if own.height < units.height:
+                    raise CorruptPart("it lacks registered units")
+                self.sound[str(kind), str(part)] = own
             except CorruptPart as error:
                 self.damaged[str(kind), str(part)] = str(error).splitlines()[0]
             report(n, len(parts))
@@ -205,27 +205,22 @@ class _Merging:
             frames.append(sound.join(own, on=["request_hash", "unit"], how="semi"))
         return frames
 
-    def _rows(self, kind: str, part: str, is_present: bool, is_dry: bool) -> pl.DataFrame | None:
-        """Return a part's checked rows, once the target has it; None if dry. Raises CorruptPart."""
-        if not is_part_name(part):
-            raise CorruptPart("its name is not that of a part")
+    def _rows(self, kind: str, part: str, is_present: bool, is_dry: bool) -> pl.DataFrame:
+        """Return a part's checked rows, once the target has it, unless dry. Raises CorruptPart."""
         if is_present and not is_dry:
             try:
                 return read_orphan(self.target.store, kind, part)
             except CorruptPart:
                 pass  # it is set aside now; the other home may have it whole
-        try:
-            content = self.source.part(kind, part, anew=True)
-        except FileNotFoundError:
-            raise CorruptPart("the file is missing") from None
-        except (OSError, WarehouseError) as error:
-            raise CorruptPart(str(error)) from error
-        if not is_as_written(part, content):
-            raise CorruptPart("its content does not match the hash in its name")
-        if is_dry:
-            return None
-        self.target.store.put_part(kind, part, memoryview(content), remember=False)
-        return read_orphan(self.target.store, kind, part)
+        content = content_of(self.source, kind, part)
+        rows = read_content(kind, part, content)
+        if not is_dry:
+            store = self.target.store
+            store.put_part(kind, part, memoryview(content), remember=False)
+            if not is_as_written(part, store.part(kind, part, anew=True)):
+                store.set_part_aside(kind, part)
+                raise WarehouseError(f"part {kind}/{part} arrived at {store.place} damaged: merge again.")
+        return rows
 
     def result(self) -> Merged:
         rows = [row for row in self.counts if row[1] or row[2]]

@@ -8,10 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
+import polars as pl
 
 from warehouse.local_store import LocalStore, copy_published
 from warehouse.migrate import refuse_older, refuse_other_schema
 from warehouse.outside import patiently
+from warehouse.part_kinds import KINDS, is_part_name
+from warehouse.parts import CorruptPart, read_content, register_parts, units_of
 from warehouse.published import damaged
 from warehouse.registrations import Registrations, fold_in, folded
 from warehouse.storage import WarehouseError
@@ -19,6 +22,7 @@ from warehouse.store import Store
 
 _TRIES, _PAUSE_S = 50, 0.1
 """Tries to read a shared store's file before its registrations are folded into a newer one."""
+_KNOWN = "SELECT DISTINCT kind, part FROM part_unit_base UNION SELECT kind, part FROM superseded_part"
 
 
 def snapshot(store: Store, folder: Path) -> Path:
@@ -69,3 +73,40 @@ def _is_whole(store: Store, file: Path, place: str) -> bool:
             fold_in(tail, connection)
             connection.execute("CHECKPOINT")
     return True
+
+
+def content_of(store: Store, kind: str, part: str) -> bytes:
+    """Return a part's content, unchecked. Raises CorruptPart if there is none, or it cannot be read."""
+    if not is_part_name(part):
+        raise CorruptPart("its name is not that of a part")
+    try:
+        return store.part(kind, part, anew=True)
+    except FileNotFoundError:
+        raise CorruptPart("the file is missing") from None
+    except (OSError, WarehouseError) as error:
+        raise CorruptPart(str(error)) from error
+
+
+def register_unregistered(store: Store, file: Path) -> dict[tuple[str, str], str]:
+    """Register in a snapshot the parts that a killed run, or a damaged log, left unregistered in its store.
+
+    It is what ``register_orphans`` does in the store itself. Returns (kind, part) of damaged ones -> fault.
+    """
+    faults: dict[tuple[str, str], str] = {}
+    found: list[pl.DataFrame] = []
+    with duckdb.connect(str(file), config={"threads": 1, "enable_external_access": False}) as connection:
+        known = set(connection.execute(_KNOWN).fetchall())
+        for kind in (name for name, declared in KINDS.items() if not declared.moved):
+            for part in sorted(store.part_sizes(kind)):
+                if (kind, part) not in known:
+                    try:
+                        found.append(
+                            units_of(kind, part, read_content(kind, part, content_of(store, kind, part)))
+                        )
+                    except CorruptPart as error:
+                        faults[kind, part] = str(error).splitlines()[0]
+        connection.begin()
+        register_parts(connection, found)
+        connection.commit()
+        connection.execute("CHECKPOINT")
+    return faults

@@ -283,6 +283,26 @@ def test_damaged_and_missing_parts_are_left_out_by_name(
     assert not verify_parts(warehouse).height
 
 
+def test_parts_that_a_killed_run_or_a_damaged_log_left_unregistered_come_too(
+    warehouse: Warehouse, homes: Callable[[], Warehouse]
+) -> None:
+    other = homes()
+    add_run(other, "a", status="running")
+    other.register(write_part(other.store, KIND, "logged", logprobs("DE", "logged", "run-a")))
+    write_part(other.store, KIND, "orphan", logprobs("FR", "orphan", "run-a"))
+    log = other.home / "registrations.sqlite"
+    log.write_bytes(b"junk" * 3000)
+    (bad := other.home / "parts" / KIND / f"bad-{'0' * 32}.parquet").write_bytes(b"junk")
+    before = signs(other.home)
+    for n_taken in (4, 0):
+        merged = merge(warehouse, other.store)
+        assert dict(merged.taken.select("what", "n_taken").rows())["answers"] == n_taken
+        assert [line.split(":")[0] for line in merged.damaged] == [f"{KIND}/{bad.stem}"]
+    assert signs(other.home) == before
+    requests = warehouse.query("SELECT DISTINCT request_hash FROM item_logprob ORDER BY ALL")["request_hash"]
+    assert requests.to_list() == ["logged", "orphan", "request-a"]
+
+
 def test_rankings_ratings_packs_and_recipes_come_and_the_first_stays(
     warehouse: Warehouse, homes: Callable[[], Warehouse]
 ) -> None:
@@ -291,7 +311,7 @@ def test_rankings_ratings_packs_and_recipes_come_and_the_first_stays(
         rank = {"model": "m", "place": place, "source": "f"}
         save_ranking(home, pl.DataFrame([{"benchmark": "both", **rank}]))
     save_ranking(other, pl.DataFrame([{"benchmark": "new", "model": "m", "place": 1, "source": "f"}]))
-    study = {"study": "s", "kind": "k", "title": "t", "study_hash": "h", "languages": ["en"]}
+    study: dict[str, Any] = {"study": "s", "kind": "k", "title": "t", "study_hash": "h", "languages": ["en"]}
     study |= {"annotators_per_item": 1, "n_assigned": 1, "n_withdrawn": 0}
     save_study(other, study, [], [], [], [])
     metric = {
