@@ -32,7 +32,8 @@ def merge(
 
     What is here first stays; what another home has otherwise is listed at the end. A run whose numbers rest
     on other answers or on another cohort is not taken over, but its answers are: run it here, and nothing is
-    sent again. Damaged parts are left out. Run it again after an interruption: nothing is taken twice.
+    sent again. Damaged parts are left out. Run it again after an interruption: nothing is taken twice. A dry
+    run compares each home with this one as it is now.
 
     Examples:
 
