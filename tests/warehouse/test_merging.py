@@ -137,9 +137,10 @@ def test_the_same_merge_again_changes_nothing(warehouse: Warehouse, homes: Calla
     other = homes()
     add_run(other, "a", cohort=("run-a",))
     merge(warehouse, other.store)
-    before = signs(warehouse.home)
+    before, version = signs(warehouse.home), warehouse.store.version()
     again = merge(warehouse, other.store)
     assert again.taken["n_taken"].sum() == 0
+    assert warehouse.store.version() == version  # nothing was published
     assert signs(warehouse.home) == before
 
 
