@@ -208,6 +208,7 @@ def test_equal_answers_of_both_homes_are_no_conflict(
     assert dict(merged.taken.select("what", "n_left").rows()) == {"runs": 0, "answers": 4}
 
 
+@pytest.mark.heavy
 def test_a_run_that_both_homes_finished_stays_and_one_that_is_not_finished_here_is_replaced(
     warehouse: Warehouse, homes: Callable[[], Warehouse]
 ) -> None:
@@ -253,6 +254,7 @@ def test_archived_numbers_come_with_their_runs(
     assert not verify_parts(warehouse).height
 
 
+@pytest.mark.heavy
 def test_damaged_and_missing_parts_are_left_out_by_name(
     warehouse: Warehouse, homes: Callable[[], Warehouse], monkeypatch: pytest.MonkeyPatch
 ) -> None:
