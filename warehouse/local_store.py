@@ -67,7 +67,7 @@ class LocalStore:
             # Room for the copy, and for its log, which is at most as large until the checkpoint.
             with room_for(self.path, 2 * size):
                 try:
-                    patiently(self.path, lambda: _copy_published(self.path, draft.path))
+                    patiently(self.path, lambda: copy_published(self.path, draft.path))
                     yield draft
                 finally:
                     remove_drafts(self.folder)
@@ -201,8 +201,8 @@ def remove_drafts(folder: Path) -> None:
             leftover.unlink()
 
 
-def _copy_published(path: Path, target: Path) -> None:
-    """Copy the published file, if there is one, while no outside program can change it."""
+def copy_published(path: Path, target: Path) -> None:
+    """Copy the published file, if there is one, while no outside program can change it (`patiently`)."""
     if not path.exists():
         return
     with path.open("rb") as source:

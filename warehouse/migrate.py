@@ -17,7 +17,7 @@ import duckdb
 from warehouse.part_kinds import KINDS, kind_view, unit_rows_view
 from warehouse.recipes import restore_metrics
 from warehouse.reference import load_reference, reference_folder, reference_state
-from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now, transaction
+from warehouse.storage import HOME, WarehouseError, folder_signs, glob_escaped, now, transaction
 
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
@@ -29,6 +29,9 @@ _TOO_OLD = (
     "{file} is older than version 0.2.0, which cannot open it. To keep its answers, run `export` with the "
     "code that made it (run.code_version); then set CULTUREMETER_HOME to a new folder."
 )
+
+_OWN_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
+_OWN_VIEWS = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database()"
 
 
 def is_up_to_date(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -102,6 +105,28 @@ def refuse_older(folder: Path) -> None:
         with suppress(duckdb.Error), duckdb.connect(str(file), read_only=True) as connection:
             if _is_too_old(_applied(connection)):
                 raise WarehouseError(_TOO_OLD.format(file=file))
+
+
+def refuse_other_schema(connection: duckdb.DuckDBPyConnection, place: str) -> None:
+    """Raise WarehouseError, in one line, unless a database has exactly the tables of this code.
+
+    place: name of the database, for the message. A view in place of a table is refused too: it could read
+    any file when it is read.
+    """
+    try:
+        pending = _pending(connection, _SCHEMA)
+    except WarehouseError as error:
+        raise WarehouseError(f"{place} has another schema: {error}") from error
+    views = {name for (name,) in connection.execute(_OWN_VIEWS).fetchall()}
+    tables = {name for (name,) in connection.execute(_OWN_TABLES).fetchall()}
+    with duckdb.connect() as fresh:
+        apply_migrations(fresh, _SCHEMA)
+        expected = {name for (name,) in fresh.execute(_OWN_TABLES).fetchall()}
+    if pending or not expected <= tables or views & expected:
+        raise WarehouseError(
+            f"{place} has an older schema than this version: open it once with this version "
+            f"(`culturemeter check` with {HOME} set to it), then try again."
+        )
 
 
 def _is_too_old(applied: Mapping[int, tuple[str, str]]) -> bool:

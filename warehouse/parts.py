@@ -90,13 +90,27 @@ def read_orphan(store: Store, kind: str, name: str) -> pl.DataFrame:
     Anybody can write a part and name it after its hash: the hash proves only that name and content belong
     together. Raises like ``read_part``.
     """
-    declared = part_kind(kind)
 
     def read() -> pl.DataFrame:
-        rows = _checked(store.part(kind, name, anew=True), name, declared).with_columns(part=pl.lit(name))
-        return _conform(rows.collect(), declared, f"part {kind}/{name}")
+        return _conforming(kind, name, store.part(kind, name, anew=True))
 
     return _read_or_set_aside(store, kind, name, read)
+
+
+def read_content(kind: str, name: str, content: bytes) -> pl.DataFrame:
+    """Return the rows of a part of another store after the checks of ``read_orphan``; raises CorruptPart."""
+    try:
+        return _conforming(kind, name, content)
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # polars' panics on damage are not Exceptions
+        raise CorruptPart(str(error)) from error
+
+
+def _conforming(kind: str, name: str, content: bytes) -> pl.DataFrame:
+    declared = part_kind(kind)
+    rows = _checked(content, name, declared).with_columns(part=pl.lit(name))
+    return _conform(rows.collect(), declared, f"part {kind}/{name}")
 
 
 def _read_or_set_aside(store: Store, kind: str, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:

@@ -16,8 +16,9 @@ import json
 import logging
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +29,7 @@ import duckdb
 import polars as pl
 
 from warehouse.outside import WriterLock
-from warehouse.storage import WarehouseError, now, room_for, written_whole
+from warehouse.storage import WarehouseError, now, room_for, sign_of, written_whole
 
 _log = logging.getLogger("culturemeter")
 
@@ -36,6 +37,7 @@ T = TypeVar("T")
 
 _FILE = "registrations.sqlite"
 _PATIENCE_S = 600.0  # wait for other processes, each of which needs milliseconds
+_COPIES, _COPY_PAUSE_S = 50, 0.1  # tries to copy a log at rest, and seconds between them
 _NEEDED = 1 << 20  # bytes, for the error of a full disk
 
 _SCHEMA = """
@@ -265,18 +267,39 @@ class Registrations:
                 )  # fmt: skip
         self._create()
 
+    def copy_to(self, folder: Path) -> None:
+        """Copy the log as it is now into `folder`, without a write or a lock here; its owner may be at work.
+
+        Raises WarehouseError if it changes all the time.
+        """
+        for _ in range(_COPIES):
+            signs = [sign_of(self._beside(suffix)) for suffix in ("", "-wal")]
+            for suffix, sign in zip(("", "-wal"), signs, strict=True):
+                (folder / f"{_FILE}{suffix}").unlink(missing_ok=True)
+                if sign is not None:
+                    with suppress(FileNotFoundError):  # its owner has ended: the signs differ
+                        shutil.copyfile(self._beside(suffix), folder / f"{_FILE}{suffix}")
+            if signs == [sign_of(self._beside(suffix)) for suffix in ("", "-wal")]:
+                return
+            time.sleep(_COPY_PAUSE_S)
+        raise WarehouseError(f"{self.path} is being written to all the time: try again later.")
+
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(f"{_FILE}{suffix}")
 
 
 def fold(log: Log, connection: duckdb.DuckDBPyConnection) -> Position:
     """Fold a log's new registrations into the file, inside the caller's transaction; return the position."""
-    position = folded(connection)
-    tail = log.after(position)
-    if tail.position != position:
+    tail = log.after(folded(connection))
+    fold_in(tail, connection)
+    return tail.position
+
+
+def fold_in(tail: Tail, connection: duckdb.DuckDBPyConnection) -> None:
+    """Add the registrations of `tail`, which begins where the file ends, inside the caller's transaction."""
+    if tail.position != folded(connection):
         tail.insert(connection, _FOLD)
         connection.execute(_NOTE, tail.position._asdict())
-    return tail.position
 
 
 def folded(connection: duckdb.DuckDBPyConnection) -> Position:

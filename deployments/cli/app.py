@@ -50,6 +50,7 @@ PANELS = {
         "check": "warehouse:check",
         "prune": "warehouse:prune",
         "copy": "warehouse:copy",
+        "merge": "merge:merge",
     },
 }
 """Help heading -> command -> file of this folder and the function (or the app with subcommands) in it."""
