@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,8 @@ def test_columns_that_would_be_read_as_times_are_refused() -> None:
         list(files(Exported("dates", [Task("culturemeter_dates", docs, "ours")])))
 
 
+FEW = 3
+"""Dishes of the harness's run, each with all candidates."""
 QUESTION = "Which one? A. tea B. cold water C. barley soup D. salt"
 OPTIONS = ("tea", "cold water", "barley soup", "salt")
 RIGHT = (
@@ -141,22 +144,19 @@ def test_an_option_that_the_harness_reads_is_read_by_our_run_too(answer: str) ->
 def peer(smollm2_folder: Path) -> Any:
     from lm_eval.models.huggingface import HFLM
 
-    return HFLM(pretrained=str(smollm2_folder), dtype="float32", device="cpu", batch_size=4)
+    return HFLM(pretrained=str(smollm2_folder), dtype="float32", device="cpu", batch_size=16)
 
 
-@pytest.fixture(params=["base", "chat"])
-def style(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def of_harness(peer: Any, folder: Path, task: str, is_chat: bool, patch: pytest.MonkeyPatch) -> Any:
+def of_harness(
+    peer: Any, folder: Path, task: str, is_chat: bool, patch: pytest.MonkeyPatch, limit: int | None = None
+) -> Any:
     """Return the harness's samples of a task in the order of documents, and its number."""
     import lm_eval
     from lm_eval.tasks import TaskManager
 
     patch.chdir(folder)
     done = lm_eval.simple_evaluate(
-        peer, tasks=[task], apply_chat_template=is_chat, bootstrap_iters=0,
+        peer, tasks=[task], apply_chat_template=is_chat, bootstrap_iters=0, limit=limit,
         task_manager=TaskManager(include_path=str(folder), include_defaults=False),
     )  # fmt: skip
     samples = sorted(done["samples"][task], key=lambda sample: sample["doc_id"])
@@ -176,6 +176,7 @@ def engine(smollm2_folder: Path, style: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.nets(2)
+@pytest.mark.parametrize("style", ["base", "chat"])
 @pytest.mark.parametrize("items", ["", ITEMS], ids=["example", "braces"])
 def test_choices_have_the_accuracy_of_our_own_run(
     items: str,
@@ -200,3 +201,73 @@ def test_choices_have_the_accuracy_of_our_own_run(
     assert [sample["doc"]["item"] for sample in samples] == study.names.tolist()
     assert [sample["acc"] for sample in samples] == scores.values.tolist()
     assert accuracy == pytest.approx(float(np.mean(scores.values)))
+
+
+@pytest.mark.slow
+@pytest.mark.nets(2)
+@pytest.mark.parametrize("style", ["base"])
+def test_fmlama_finds_the_right_first_predictions_of_our_run(
+    peer: Any, engine: Any, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deployments.evaluations import evaluation, profile
+    from flows.session import build
+    from tasks.evaluations.fmlama.read import stored_scores, top_columns
+
+    out = tmp_path / "out"
+    call("export", "lm-eval", "fmlama", out, "--profile", "smoke")
+    own = evaluation("fmlama")
+    study: Any
+    study, *_ = build(own, own.params(**profile("fmlama", "smoke", []), models=["x"]))
+    probe = study.probes[0]
+    completions: Any = lambda r: r.decode(r.compute(engine, r.units, lambda n: None))  # noqa: E731
+    scores: Any = stored_scores(study, completions, probe, probe.templates[0])
+    tops = top_columns(probe, scores["sum_logprob"])
+    firsts = tops[np.unique(probe.dish_of_top, return_index=True)[1]]
+    right = probe.relevant[np.arange(len(firsts)), firsts]
+    samples, accuracy = of_harness(peer, out, "culturemeter_fmlama_en_en_no_1", False, monkeypatch, FEW)
+    assert [sample["doc"]["item"] for sample in samples] == [dish.url for dish in probe.dishes[:FEW]]
+    chosen = [int(np.argmax([float(each[0][0]) for each in sample["resps"]])) for sample in samples]
+    assert chosen == firsts[:FEW].tolist()
+    assert accuracy == pytest.approx(right[:FEW].mean())
+
+
+@pytest.mark.slow
+@pytest.mark.nets(2)
+def test_cure_finds_the_labels_of_our_run(
+    peer: Any, warehouse: Warehouse, models_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("vllm")
+    shutil.copytree(models_cache / "smollm2-135m", warehouse.home / "models" / "smollm2-135m")
+    few = ("cure", "--profile", "smoke", "--judges", "", "--modes", "thin", "--benchmarks", "normad")
+    call("run", *few, "-m", "smollm2-135m-vllm", "--no-server", "--no-probe")
+    stored = "SELECT item, label FROM cure_answer ORDER BY item"
+    ours = dict(Warehouse.open(warehouse.home).query(stored).rows())
+    call("export", "lm-eval", "cure", tmp_path / "out", "--profile", "smoke")
+    name = f"culturemeter_cure_normad_thin{CHAT}"
+    samples, _ = of_harness(peer, tmp_path / "out", name, True, monkeypatch)
+    labels = ("yes", "no", "neutral")
+    theirs = {
+        s["doc"]["item"]: labels[int(np.argmax([float(each[0][0]) for each in s["resps"]]))] for s in samples
+    }
+    assert theirs == ours
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("task", ["choice_native", "choice_english_chat"])
+def test_our_own_loader_runs_the_files(task: str, warehouse: Warehouse, tmp_path: Path) -> None:
+    """Without leave to run code, and with the prompts as they are in the columns."""
+    from tasks.evaluations.harness.library import context_of
+    from tasks.evaluations.harness.study import HarnessParams, build_study
+
+    call("export", "lm-eval", "culturall", tmp_path / "out")
+    file = tmp_path / "out" / f"culturemeter_culturall_{task}.yaml"
+    is_chat = task.endswith(CHAT)
+    params = HarnessParams.model_validate({"models": ["x"], "tasks": [str(file)], "chat": is_chat})
+    study = build_study(params, {}, {})
+    (built,) = study.tasks.values()
+    assert len(built.instances) == 74
+    for doc, fields in built.documents.items():
+        sent = context_of(built.instances[doc][0])
+        expected = [{"role": "user", "content": fields["user"]}] if is_chat else fields["prompt"]
+        assert sent == expected
+        assert not built.wrong_labels
