@@ -268,6 +268,6 @@ def test_our_own_loader_runs_the_files(task: str, warehouse: Warehouse, tmp_path
     assert len(built.instances) == 74
     for doc, fields in built.documents.items():
         sent = context_of(built.instances[doc][0])
-        expected = [{"role": "user", "content": fields["user"]}] if is_chat else fields["prompt"]
+        expected = ({"role": "user", "content": fields["user"]},) if is_chat else fields["prompt"]
         assert sent == expected
         assert not built.wrong_labels
