@@ -207,7 +207,8 @@ other) runs them here, and `culturemeter import logs` reads the harness's logs.
 {rows}
 
 Equality needs the same weights, precision and template. Where the tokenizer would merge the end of a prompt
-with the start of an option, our engines tokenise them apart, and the harness does not.
+with the start of an option, our engines tokenise them apart, and the harness does not. A text ends after
+64 tokens; a model that thinks first needs more: `--gen_kwargs max_gen_toks=4096`.
 
 Configuration of the items here: `{exported.config}`.
 
