@@ -29,7 +29,7 @@ from tasks.exchange.lm_eval_out import MARKS, Doc, Exported, Task, accepted, tas
 from warehouse import Warehouse, WarehouseError
 
 OPTION = "the option of the highest log-probability"
-_NAMED = "the right letter, option or both, as the whole text; ours also reads a letter in a sentence"
+_NAMED = "the right letter, option or both, as the whole text; ours reads sentences and parts too"
 _LICENCES = "SELECT file, source, licence FROM source WHERE file LIKE ? ORDER BY file"
 
 
