@@ -12,6 +12,7 @@ import typer
 
 from deployments.cli.browse import Model, export_inspect, runs_of
 from deployments.cli.common import Occasion, check_evaluation, errors
+from deployments.cli.options import validated
 from deployments.cli.suggest import Suggesting
 from deployments.cli.which import Config, Profile, evaluations
 from deployments.serve.server import configure
@@ -101,6 +102,47 @@ def export_hub(
             files = write_hub(warehouse, folder, dataset, about, answers, status.update)
         for path in files:
             out(path, "file")
+
+
+@app.command("lm-eval")
+def export_lm_eval(
+    evaluation: Annotated[str, typer.Argument(help="cure, culturall, fmlama, or a recipe's name")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="new folder to write to")],
+    profile: Annotated[str | None, typer.Option(help="items of this profile; default: all items")] = None,
+    pack: Annotated[list[str] | None, typer.Option(help="pack whose items are used too")] = None,
+    data: Annotated[str | None, typer.Option(help="folder of the items of a published benchmark")] = None,
+) -> None:
+    """Write items as tasks of lm-evaluation-harness: YAML and JSON Lines without code, and a README.
+
+    What the harness cannot score as we do is left out, and the README says why. No model is needed.
+
+    Examples:
+
+    - `culturemeter export lm-eval culturall out`
+
+    - `culturemeter export lm-eval cure out --profile demo`
+    """
+    with errors("the folder holds a part: delete it, and run again"):
+        check_evaluation(evaluation)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise WarehouseError(f"{folder} is not empty: name a new folder")
+        configure(Warehouse.open().home)  # before Prefect is imported
+        from deployments import evaluations as known
+        from flows.harness_tasks import exported
+        from tasks.exchange.lm_eval_out import files
+
+        kind = known.params(evaluation)
+        values = known.profile(evaluation, profile, []) if profile else {}
+        values = values | {k: v for k, v in (("pack", pack), ("data", data)) if v} | {"models": ["none"]}
+        if "judges" in kind.model_fields:
+            values["judges"] = []
+        with working(f"{evaluation}: writing"):
+            texts = [*files(exported(known.evaluation(evaluation), validated(kind, values)))]
+            for name, text in texts:
+                with written_whole(folder / name, len(text)) as temporary:
+                    temporary.write_text(text, encoding="utf-8")
+        for name, _ in texts:
+            out(folder / name, "file")
 
 
 def written(warehouse: Warehouse, run: FinishedRun, folder: Path, samples_of: Any) -> Path:
