@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from tasks.exchange.records import (
     sound,
 )
 from tasks.identity import digest
+from tasks.parsing import parse_json
 
 HARNESS = "inspect"
 LARGEST_JSON = 1 << 28
@@ -39,6 +42,9 @@ LARGEST_MEMBER = 1 << 28
 _GRADES = frozenset("CIPN")
 _SPARED = {"events", "store", "attachments", "timelines"}
 """Fields of samples that are not read: they are most of a log."""
+_SHELL = re.compile(r"samples/[^/]+/sample\.json")
+_ATTACHED = re.compile(r"(samples/[^/]+/)attachments/(\d{1,12})\.json")
+_REFERENCE = re.compile(r"attachment://(\d{1,12})")
 _CONFIG = ("epochs", "limit", "message_limit", "token_limit")
 
 
@@ -155,16 +161,51 @@ def _samples(path: Path, header: LogHeader) -> Iterator[LoggedSample]:
     with reading(path, "log of Inspect"):
         library = _library()
         if path.suffix == ".eval":
-            stream = library.read_eval_log_samples(
+            whole: Iterator[Any] = library.read_eval_log_samples(
                 str(path),
                 all_samples_required=False,
                 resolve_attachments="core",
                 exclude_fields=_SPARED - {"attachments"},
             )
+            stream: Iterator[Any] = chain(whole, _in_chunks(path, library.EvalSample))
         else:
             stream = iter(library.read_eval_log(str(path), resolve_attachments="core").samples or ())
         for sample in stream:
             yield _sample(sample, header)
+
+
+def _in_chunks(path: Path, kind: Any) -> Iterator[Any]:
+    """Yield the samples that are folders of chunks, which the library writes but does not read yet.
+
+    ``sample.json`` has all of a sample but its metadata, messages and events; long texts are references.
+    """
+    with zipfile.ZipFile(path) as archive:  # inspect-ai has taught the library zstd
+        present = set(archive.namelist())
+        attached: dict[str, list[tuple[int, str]]] = {}
+        for match in filter(None, map(_ATTACHED.fullmatch, present)):
+            attached.setdefault(match[1], []).append((int(match[2]), match[0]))
+
+        def read(name: str) -> Any:
+            return parse_json(archive.read(name).decode("utf-8")) if name in present else {}
+
+        for shell in sorted(filter(_SHELL.fullmatch, present)):
+            folder = shell.removesuffix("sample.json")
+            texts = [text for _, name in sorted(attached.get(folder, ())) for text in read(name)]
+            fields = {name: value for name, value in read(shell).items() if name in kind.model_fields}
+            fields["metadata"] = read(f"{folder}metadata.json")
+            yield kind.model_validate(_resolved(fields, texts))
+
+
+def _resolved(value: Any, texts: Sequence[str]) -> Any:
+    """Return a value with the texts in place of ``attachment://N``; a number without a text stays."""
+    match value:
+        case dict():
+            return {key: _resolved(each, texts) for key, each in value.items()}
+        case list():
+            return [_resolved(each, texts) for each in value]
+        case str() if (found := _REFERENCE.fullmatch(value)) and int(found[1]) < len(texts):
+            return texts[int(found[1])]
+    return value
 
 
 def _sample(sample: Any, header: LogHeader) -> LoggedSample:

@@ -81,16 +81,22 @@ def test_a_log_of_the_harness_has_its_own_accuracy_and_standard_error(
     assert board["staples"]["coverage"] == 0, "the filter finds no country in what the dummy model writes"
 
 
-def test_logs_of_inspect_have_its_own_accuracy_in_both_forms(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_logs_of_inspect_have_its_own_accuracy_in_all_forms(warehouse: Warehouse, tmp_path: Path) -> None:
     inspect_ai = pytest.importorskip("inspect_ai")
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.log import read_eval_log, write_eval_log
+    from inspect_ai.log._recorders.chunked import convert_eval_logs_to_chunked
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.scorer import match
 
     docs = logs.documents(20)
     samples = [
-        Sample(input=doc["question"], target=doc["country"], id=i, metadata={"country": doc["country"]})
+        Sample(
+            input=doc["question"] * (50 if i == 3 else 1),  # a long text is an attachment of its own
+            target=doc["country"],
+            id=i,
+            metadata={"country": doc["country"]},
+        )
         for i, doc in enumerate(docs)
     ]
     outputs = [
@@ -119,4 +125,9 @@ def test_logs_of_inspect_have_its_own_accuracy_in_both_forms(warehouse: Warehous
     write_eval_log(read_eval_log(str(file)), str(as_json), format="json")
     assert (
         "already there" in call("import", as_json, "--cluster", "country", "--by", "metadata.country").stderr
+    )
+    convert_eval_logs_to_chunked(str(file), str(tmp_path / "c"))
+    (chunked,) = (tmp_path / "c").glob("*.eval")
+    assert (
+        "already there" in call("import", chunked, "--cluster", "country", "--by", "metadata.country").stderr
     )
