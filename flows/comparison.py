@@ -15,9 +15,8 @@ import polars as pl
 from flows.runs import FinishedRun
 from tasks.metrics import comparison
 from tasks.metrics.comparison import Difference
-from warehouse import Warehouse, WarehouseError, read_requests
+from warehouse import Warehouse, WarehouseError, read_points
 
-KIND = "headline_value"
 _HEADLINES = """
 SELECT v.run_id, v.metric, m.label, m.unit, v.value FROM metric_value AS v JOIN run AS r USING (run_id)
 JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric AND m.is_headline
@@ -43,7 +42,6 @@ WITH own AS (
 FROM pair QUALIFY count(*) OVER (PARTITION BY item) = 1 AND count(*) OVER (PARTITION BY other) = 1
 """
 """Items of two runs that have other names but the same content: other programs hash documents otherwise."""
-_COLUMNS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
 
 UNSCORED = "a run has no value for it"
 NO_POINTS = "a run stored no points to compare: it has too few units, or older code made it (run it again)"
@@ -151,7 +149,7 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
     values: dict[str, dict[str, tuple[str, str, float | None]]] = {}
     for run, metric, *of_metric in frame.rows():
         values.setdefault(run, {})[metric] = tuple(of_metric)
-    answers = read_requests(warehouse, KIND, {name: list(values.get(name, ())) for name in names}, _COLUMNS)
+    answers = read_points(warehouse, {name: list(values.get(name, ())) for name in names})
     points = {
         run: {str(metric): own for (metric,), own in rows.group_by("metric")} for run, rows in answers.items()
     }

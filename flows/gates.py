@@ -22,7 +22,7 @@ from tasks.metrics.gates import (
 from tasks.metrics.intervals import CORRELATION, MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom
 from tasks.metrics.types import Interval
 from tasks.parsing import parse_toml, text_of
-from warehouse import Warehouse, WarehouseError, read_requests
+from warehouse import Warehouse, WarehouseError, read_points
 
 Configuration = Callable[[str, "Rule"], str]
 """Evaluation and rule -> config_hash to judge."""
@@ -40,7 +40,6 @@ LEFT JOIN against_null AS a ON a.run_id = r.run_id AND a.metric = v.metric AND v
 WHERE r.evaluation = $evaluation AND r.config_hash = $config AND NOT r.is_null AND v.metric = $metric
 ORDER BY r.model, v.slice_kind, v.slice
 """
-_POINTS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
 
 Name = Annotated[str, Field(min_length=1, max_length=400)]
 
@@ -234,15 +233,17 @@ def _ends(row: dict[str, Any]) -> Interval:
 
 
 def _points(warehouse: Warehouse, rule: Rule, row: dict[str, Any]) -> Any:
-    """Return the points behind a headline; an empty frame for slices and other metrics."""
-    named = {row["run_id"]: [rule.metric] if row["slice_kind"] == OVERALL[0] else []}
-    return read_requests(warehouse, "headline_value", named, _POINTS)[row["run_id"]]
+    """Return the points behind a headline; None for slices and other metrics, which store none."""
+    if row["slice_kind"] != OVERALL[0]:
+        return None
+    points = read_points(warehouse, {row["run_id"]: [rule.metric]})[row["run_id"]]
+    return None if points.is_empty() else points
 
 
 def _df(warehouse: Warehouse, rule: Rule, row: dict[str, Any]) -> float:
     """Return the degrees of freedom of a number's interval; the least if its clusters are not stored."""
-    points = _points(warehouse, rule, row).drop_nulls("value")
-    if points.is_empty():
+    points = _points(warehouse, rule, row)
+    if points is None or (points := points.drop_nulls("value")).is_empty():
         return _LEAST_DF
     if points["design"][0] != "item":
         return max(float(points["n_clusters"][0]) - 1, _LEAST_DF)
@@ -263,7 +264,7 @@ def _compared(
     if row["value"] is None or other["value"] is None:
         return _Number(row, None, None, 0, _LEAST_DF, baseline, other["unscored_reason"] or "")
     first, second = _points(warehouse, rule, row), _points(warehouse, rule, other)
-    if first.is_empty() or second.is_empty():
+    if first is None or second is None:
         ends, others = _ends(row), _ends(other)
         if ends is None or others is None:
             return _Number(row, row["value"] - other["value"], None, row["n_scored"], _LEAST_DF, baseline)

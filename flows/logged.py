@@ -103,7 +103,7 @@ class Names:
 
     def __init__(self) -> None:
         self._first: dict[str, str] = {}
-        self._others: dict[str, list[str]] = {}
+        self._others: dict[str, dict[str, int]] = {}
 
     def of(self, sample: LoggedSample) -> tuple[str, bool]:
         """Return the name of a sample's item, and whether it is the item's first sample."""
@@ -112,11 +112,9 @@ class Names:
             return sample.item, True
         if first == sample.id:
             return sample.item, False
-        others = self._others.setdefault(sample.item, [])
+        others = self._others.setdefault(sample.item, {})
         is_new = sample.id not in others
-        if is_new:
-            others.append(sample.id)
-        return f"{sample.item}-{others.index(sample.id) + 2}", is_new
+        return f"{sample.item}-{others.setdefault(sample.id, len(others) + 2)}", is_new
 
 
 def _item(name: str, sample: LoggedSample, choices: Choices) -> ImportedItem:

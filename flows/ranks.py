@@ -16,7 +16,7 @@ import numpy as np
 
 from tasks.metrics.ranks import PairTests, can_separate, mean_pair_tests, rank_sets
 from tasks.metrics.types import FloatArray
-from warehouse import Warehouse, read_requests
+from warehouse import Warehouse, read_points
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,6 @@ WHERE list_contains($configs, r.config_hash) AND NOT r.is_null AND v.value IS NO
 ORDER BY r.evaluation, r.config_hash, m.rowid, r.model, r.run_id
 """
 _SHOWN = "SELECT DISTINCT config_hash FROM latest_run WHERE NOT is_null ORDER BY ALL"
-_COLUMNS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
 
 TOO_FEW = "no two models can be told apart: {n} clusters are too few for {k} models"
 NO_POINTS = "no two models can be told apart: fewer than two runs stored points to compare"
@@ -100,7 +99,7 @@ def _points(
             wanted.setdefault(row["run_id"], []).append(row["metric"])
     if not wanted:
         return {}
-    frames = read_requests(warehouse, "headline_value", wanted, _COLUMNS)
+    frames = read_points(warehouse, wanted)
     return {
         (run, str(metric)): own
         for run, frame in frames.items()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from typing import NamedTuple
 
 import duckdb
 import polars as pl
 
-from warehouse.part_kinds import KINDS, is_as_written, is_part_name
+from warehouse.part_kinds import KINDS
+from warehouse.parts import CorruptPart, read_content
 from warehouse.removal import ANSWERS
-from warehouse.storage import WarehouseError, fetched
+from warehouse.snapshot import content_of
+from warehouse.storage import fetched
 from warehouse.store import Store
 
 OF_ALL = (*ANSWERS, "content")
@@ -209,14 +210,8 @@ def _differing(
 def rows_of(store: Store, kind: str, part: str) -> pl.DataFrame | None:
     """Return all declared columns of a part's rows, or None if it is missing, damaged or not of the kind."""
     try:
-        content = store.part(kind, part, anew=True) if is_part_name(part) else b""
-        if not is_as_written(part, content):
-            return None
-        frame = pl.read_parquet(BytesIO(content), hive_partitioning=False)
-        declared = KINDS[kind]
-        absent = [pl.lit(None, declared.columns[n]).alias(n) for n in declared.nullable - set(frame.columns)]
-        return frame.with_columns(absent).select(list(declared.columns)).cast(declared.columns)  # type: ignore[arg-type]
-    except (OSError, WarehouseError, pl.exceptions.PolarsError):
+        return read_content(kind, part, content_of(store, kind, part))
+    except CorruptPart:
         return None
 
 

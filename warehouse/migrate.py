@@ -10,6 +10,7 @@ needed.
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -119,14 +120,20 @@ def refuse_other_schema(connection: duckdb.DuckDBPyConnection, place: str) -> No
         raise WarehouseError(f"{place} has another schema: {error}") from error
     views = {name for (name,) in connection.execute(_OWN_VIEWS).fetchall()}
     tables = {name for (name,) in connection.execute(_OWN_TABLES).fetchall()}
-    with duckdb.connect() as fresh:
-        apply_migrations(fresh, _SCHEMA)
-        expected = {name for (name,) in fresh.execute(_OWN_TABLES).fetchall()}
+    expected = _tables()
     if pending or not expected <= tables or views & expected:
         raise WarehouseError(
             f"{place} has an older schema than this version: open it once with this version "
             f"(`culturemeter check` with {HOME} set to it), then try again."
         )
+
+
+@cache
+def _tables() -> frozenset[str]:
+    """Return the names of the tables that this code's schema makes."""
+    with duckdb.connect() as fresh:
+        apply_migrations(fresh, _SCHEMA)
+        return frozenset(name for (name,) in fresh.execute(_OWN_TABLES).fetchall())
 
 
 def _is_too_old(applied: Mapping[int, tuple[str, str]]) -> bool:

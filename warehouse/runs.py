@@ -49,6 +49,7 @@ INSERT INTO judge_validation BY NAME SELECT *, $created_at AS created_at FROM in
 """
 _CLEAR_RANKING = "DELETE FROM user_rank WHERE benchmark IN (SELECT benchmark FROM incoming)"
 _SAVE_RANKING = "INSERT INTO user_rank BY NAME SELECT *, $added_at AS added_at FROM incoming"
+_POINTS = ("metric", "design", "unit", "cluster", "value", "n_clusters")
 _FREEZE = """
 INSERT INTO cohort
 SELECT $config_hash, $cohort, unnest($runs::VARCHAR[]), $frozen_at
@@ -181,6 +182,14 @@ def read_answers(
 ) -> pl.DataFrame:
     """Return these columns of the answers to one request's `units`, as `read_requests` does."""
     return read_requests(warehouse, kind, {request_hash: units}, columns)[request_hash]
+
+
+def read_points(warehouse: Warehouse, headlines: Mapping[str, Sequence[str]]) -> dict[str, pl.DataFrame]:
+    """Return run -> the stored points behind its headlines: metric, design, unit, cluster, value, n_clusters.
+
+    headlines: run -> its headlines. A run that stored none has an empty frame. Raises CorruptPart.
+    """
+    return read_requests(warehouse, "headline_value", headlines, _POINTS)
 
 
 def read_requests(

@@ -15,7 +15,6 @@ from typing import Any
 
 from tasks.data.errors import TableError, reading
 from tasks.data.json_rows import lines
-from tasks.data.text import text
 from tasks.exchange.records import (
     EMPTY,
     ERROR,
@@ -35,8 +34,8 @@ from tasks.exchange.records import (
     same_items,
     set_only,
     sound,
+    whole,
 )
-from tasks.parsing import parse_json
 
 VERSION = "0.3.0"
 """Version of the schema that is written, and by which files of this version are checked."""
@@ -78,12 +77,7 @@ def logs(path: Path) -> Iterator[Log]:
         TableError: it does not fit the schema, or is of another version.
     """
     with reading(path):
-        try:
-            own = parse_json(text(path, LARGEST))
-        except ValueError as error:
-            if isinstance(error, TableError):
-                raise
-            raise TableError(f"not JSON: {error}", "is the file cut off?") from error
+        own = whole(path, LARGEST)
         version = str(own.get("schema_version", "")) if isinstance(own, Mapping) else ""
         if not version.startswith(KNOWN):
             what = f"schema version {version[:20] or 'unknown'!r}"

@@ -14,7 +14,6 @@ import ijson
 
 from tasks.data.errors import TableError, reading
 from tasks.data.json_rows import entries
-from tasks.data.text import text
 from tasks.exchange.records import (
     EMPTY,
     ERROR,
@@ -32,9 +31,9 @@ from tasks.exchange.records import (
     same_items,
     set_only,
     sound,
+    whole,
 )
 from tasks.identity import digest
-from tasks.parsing import parse_json
 
 HARNESS = "helm"
 SPEC = "run_spec.json"
@@ -89,7 +88,8 @@ def logs(folder: Path) -> Iterator[Log]:
     Raises:
         TableError: a file is missing or damaged.
     """
-    spec = _whole(folder / SPEC)
+    with reading(folder / SPEC):
+        spec = whole(folder / SPEC, LARGEST)
     if not isinstance(spec, Mapping) or not isinstance(spec.get("adapter_spec"), Mapping):
         raise TableError("it has no adapter_spec", "name a run folder of HELM", file=str(folder / SPEC))
     by_split = _aggregates(folder / "stats.json")
@@ -102,16 +102,6 @@ def logs(folder: Path) -> Iterator[Log]:
     if not names:
         raise TableError("stats.json has no score", "run helm-run to its end", file=str(folder))
     yield Log(_header(folder, spec, names, means), partial(_samples, folder, split) if has_samples else None)
-
-
-def _whole(path: Path) -> Any:
-    with reading(path):
-        try:
-            return parse_json(text(path, LARGEST))
-        except ValueError as error:
-            if isinstance(error, TableError):
-                raise
-            raise TableError(f"not JSON: {error}", "is the file cut off?") from error
 
 
 def _header(

@@ -12,7 +12,6 @@ from typing import Any
 
 from tasks.data.errors import TableError, reading
 from tasks.data.json_rows import lines
-from tasks.data.text import text
 from tasks.exchange.records import (
     EMPTY,
     FILTERED,
@@ -31,6 +30,7 @@ from tasks.exchange.records import (
     set_only,
     sha256,
     sound,
+    whole,
 )
 from tasks.identity import digest
 from tasks.parsing import parse_json
@@ -93,10 +93,7 @@ def logs(path: Path) -> Iterator[Log]:
         TableError: the file is no results file.
     """
     with reading(path):
-        try:
-            results = parse_json(text(path, LARGEST))
-        except ValueError as error:
-            raise TableError(f"not JSON: {error}", "is the file cut off?") from error
+        results = whole(path, LARGEST)
         own = results.get("results") if isinstance(results, Mapping) else None
         if not isinstance(own, Mapping) or not all(isinstance(each, Mapping) for each in own.values()):
             raise TableError("it has no results of tasks", "name a results_….json of lm-evaluation-harness")

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.data.errors import TableError
+from tasks.data.text import text as text_of
 from tasks.identity import digest
+from tasks.parsing import parse_json
 
 HITS = re.compile(
     r"^(acc|acc_norm|acc_bytes|acc_mutual_info|accuracy|em|exact_match|quasi_exact_match|prefix_exact_match"
@@ -156,6 +158,15 @@ def check_size(path: Path) -> None:
     if (size := path.stat().st_size) > LARGEST_SAMPLES:
         what = f"{size >> 20:,} MiB are more than {LARGEST_SAMPLES >> 20:,} MiB"
         raise TableError(what, "split it, or evaluate fewer items", file=str(path))
+
+
+def whole(path: Path, largest: int) -> Any:
+    """Return what a JSON file holds, read at once; raises TableError if it is larger, or no JSON."""
+    content = text_of(path, largest)
+    try:
+        return parse_json(content)
+    except ValueError as error:
+        raise TableError(f"not JSON: {error}", "is the file cut off?", file=str(path)) from error
 
 
 def same_item(text: str, target: Sequence[str]) -> str:

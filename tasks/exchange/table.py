@@ -80,17 +80,12 @@ def logs(path: Path, mapped: Mapped) -> Iterator[Log]:
         if (before := own.setdefault(item, sample)) is not sample and before != sample:
             what = f"the item {item[:60]!r} of {name[:60]!r} is there twice, with different values"
             raise TableError(what, "keep one, or give them two names", place=row.place, file=str(path))
-    of_task: dict[str, set[str]] = {}
+    of_task: dict[str, dict[str, LoggedSample]] = {}  # each item with the last model's sample of it
     for (task, _), own in samples.items():
-        of_task.setdefault(task, set()).update(own)
+        of_task.setdefault(task, {}).update(own)
     for (task, name), own in sorted(samples.items()):
-        missing = sorted(of_task[task] - own.keys())
-        others = (
-            {i: s for (t, _), each in samples.items() if t == task for i, s in each.items()}
-            if missing
-            else {}
-        )
-        listed = [*own.values(), *(_missing(others[item]) for item in missing)]
+        every = of_task[task]
+        listed = [*own.values(), *(_missing(every[item]) for item in sorted(every.keys() - own.keys()))]
         yield Log(
             LogHeader(
                 file=str(path),

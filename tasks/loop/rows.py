@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -175,6 +176,22 @@ def count_rows(lost: Reasons) -> Iterator[Metric]:
     yield scored("coverage", OVERALL, 1 - counts.total() / n, (n, 0))
     for reason, count in sorted(counts.items()):
         yield scored("unanswered", ("reason", reason), count / n, (n, 0))
+
+
+class Clustered:
+    """Base of studies whose items have a name and a cluster; all arrays have the items' order."""
+
+    items: Sequence[Any]
+
+    @cached_property
+    def names(self) -> NDArray[np.str_]:
+        """[items] the items' names."""
+        return np.array([item.name for item in self.items])
+
+    @cached_property
+    def clusters(self) -> NDArray[np.str_]:
+        """[items] the items' clusters."""
+        return np.array([item.cluster for item in self.items])
 
 
 def slices(columns: Mapping[str, ArrayLike], n: int) -> Iterator[tuple[Slice, BoolArray]]:

@@ -12,6 +12,8 @@ from tasks.report.text import number, percent
 
 DASH = Markup("<td>–</td>")
 BREAK = Markup("<br>")
+ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
+"""Direction of a metric -> what follows its name in a heading."""
 
 
 def put(html: str, *values: object, **named: object) -> Markup:
@@ -128,6 +130,23 @@ def cell(
     value += Markup("").join(small(each, below=True) for each in (*below, note) if each)
     wide = Markup(' class="date"') if line else ""
     return put('<td{} title="{}">{}</td>', wide, f"{hover}; {hint}" if hint else hover, value)
+
+
+def against_null(row: Row | None, missing: str = "no interval") -> Markup:
+    """Return the cell on a model's number against its null: a badge, and the doubt under it.
+
+    Args:
+        row: of the view report_against_null, or None. missing: why it is not known whether it is beyond.
+    """
+    if row is None:
+        return words(None)
+    marks: Mapping[bool | None, Badge] = {
+        True: ("good", "beyond its null"),
+        None: ("plain", missing),
+        False: ("warn", "not beyond its null"),
+    }
+    doubt = small(row["doubt"], below=True) if row["doubt"] else ""
+    return words(badge(marks[row["is_beyond_null"]]) + doubt)
 
 
 def axis(row: Row | None, low: float, high: float, muted: bool = False) -> Markup:

@@ -29,7 +29,7 @@ WAITING = {
     "message": b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
 }
-"""What a connection waits for -> what its client has sent. None of them is read from."""
+"""Name of a wait -> what the client of such a connection has sent; it reads nothing."""
 LARGE = bytes(8_000_000)
 
 

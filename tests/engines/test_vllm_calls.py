@@ -122,7 +122,7 @@ def test_a_closed_engine_and_an_error_of_vllm_are_engine_errors(engine: VllmEngi
         engine.generate(raw, Sampling(max_tokens=1))
 
     class EngineDeadError(Exception):
-        """As in vLLM."""
+        """An error with the name that vLLM gives it."""
 
     def die(*_: object, **__: object) -> None:
         raise EngineDeadError("see stack trace")

@@ -1,4 +1,4 @@
-"""What imports promise: equal models are not separated, and a large table becomes runs of every model."""
+"""Promises of imports: equal models are not separated, and a large table becomes runs of every model."""
 
 from __future__ import annotations
 

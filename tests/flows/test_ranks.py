@@ -45,7 +45,7 @@ def test_models_that_differ_have_ranks_of_their_own(warehouse: Warehouse) -> Non
 
 
 def test_two_models_are_apart_exactly_if_compare_rejects(warehouse: Warehouse) -> None:
-    """Of items and of half-samples, where the lower number is the better one too."""
+    """Means of items and half-samples are tried, each with the higher and the lower number as the better."""
     halves = {name: 0.5 + 0.05 * RNG.standard_normal(101) for name in ("near", "far")}
     halves["far"] += 0.2
     halves["own"] = 0.5 + 0.05 * RNG.standard_normal(101)

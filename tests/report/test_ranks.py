@@ -1,4 +1,4 @@
-"""What a page says of the order of models: their ranks, and a best model only if no other can be."""
+"""The order of models on a page: their ranks, and a best model only if no other can be."""
 
 from __future__ import annotations
 

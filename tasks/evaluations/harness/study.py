@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from tasks.engines.protocols import RAW, Sampling, TextPair
@@ -20,7 +18,7 @@ from tasks.identity import digest
 from tasks.loop.pairs import Document, Pairs
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.requests import Engine, Request
-from tasks.loop.rows import Slice, slices
+from tasks.loop.rows import Clustered, Slice, slices
 from tasks.metrics.types import BoolArray
 
 SCORES_VERSION = 3
@@ -92,7 +90,7 @@ class HarnessItem:
 
 
 @dataclass(frozen=True)
-class HarnessStudy:
+class HarnessStudy(Clustered):
     """All requests, independent of the model.
 
     Attributes:
@@ -105,16 +103,6 @@ class HarnessStudy:
     items: tuple[HarnessItem, ...]
     clustered_by: Mapping[str, str]
     computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-
-    @cached_property
-    def names(self) -> NDArray[np.str_]:
-        """[items] the items' names."""
-        return np.array([item.name for item in self.items])
-
-    @cached_property
-    def clusters(self) -> NDArray[np.str_]:
-        """[items] the items' clusters."""
-        return np.array([item.cluster for item in self.items])
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
         """Yield every slice with its items: the overall one, then tasks if there are several, then fields."""

@@ -10,18 +10,28 @@ import polars as pl
 from markupsafe import Markup
 
 from tasks.report import Frames, Row, view
-from tasks.report.cells import badge, cell, isolated, left, name, names, put, small, td, words
+from tasks.report.cells import (
+    ARROWS,
+    against_null,
+    cell,
+    isolated,
+    left,
+    name,
+    names,
+    put,
+    small,
+    td,
+    words,
+)
 from tasks.report.forest import picture
+from tasks.report.hardest import hardest
 from tasks.report.page import Report
-from tasks.report.parts import Line, Page, Part, Section, Table, Text, prose, say
+from tasks.report.parts import Page, Part, Section, Text, prose, say
 from tasks.report.tables import MODEL, Column, Numbers, by_model, is_null, table
 from tasks.report.text import cut, number, plural
 
 SCORE, LOSS, TASK = "score", "loss", "task"
-HARDEST = 12
-"""Number of items that the page shows; they are those with the lowest scores."""
 _OURS = {SCORE, LOSS, "stderr", "coverage", "unanswered"}
-_ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +73,9 @@ def _log(log: Row | None) -> Markup:
     return words(put("{}{}{}", isolated(log["program"]), date, small(put("{}{}", isolated(log["source"]), at), below=True)))
 
 
-def _verdict(row: Row | None, own: Row | None) -> Markup:
-    """Return the cell on a model's number against its null."""
-    if row is None:
-        return words(None)
-    missing = "no null" if own and own["null_value"] is None else "no interval"
-    marks = {True: ("good", "beyond its null"), None: ("plain", missing), False: ("warn", "not beyond its null")}
-    return words(badge(marks[row["is_beyond_null"]]) + (small(row["doubt"], below=True) if row["doubt"] else ""))  # type: ignore[arg-type]
+def _unknown(row: Row | None) -> str:
+    """Return why it is not known whether a number is beyond its null."""
+    return "no null" if row and row["null_value"] is None else "no interval"
 
 
 def _lost_by(data: ImportedData) -> dict[str, str]:
@@ -116,20 +122,7 @@ def _further(data: ImportedData, models: list[str]) -> list[Section]:
 
 
 def _hardest(data: ImportedData) -> list[Section]:
-    rows = []
-    for item in data.answers["item"].unique(maintain_order=True).head(HARDEST):
-        answers = data.answers.filter(pl.col("item") == item).to_dicts()
-        for at, row in enumerate(answers):
-            asked = isolated(cut(row["prompt"] or row["item"]))
-            first = [put('<th scope="row" rowspan="{}">{}{}</th>', len(answers), asked, small(isolated(row["cluster"]), below=True)),
-                     put('<td class="text" rowspan="{}">{}</td>', len(answers), isolated(cut(row["target"] or "–")))]  # fmt: skip
-            lost = put('<span class="small">{}</span>', row["unscored_reason"] or row["lost"] or "–")
-            answer = lost if row["answer"] is None else isolated(cut(row["answer"]))
-            cells = [words(isolated(row["model"])), words(answer), td(number(row["value"]))]
-            rows.append(Line([*([] if at else first), *cells], is_first=not at))
-    head = [*map(left, ("Item", "Right answer", "Model", "Answer")), put("<th>Score</th>")]
-    shown = Table("Items with the models’ lowest scores, and their answers", head, rows, "hardest", is_long=True)
-    return [Section("items", "Which items are hardest?", [shown])] if rows else []
+    return hardest(data.answers, lambda row: cut(row["prompt"] or row["item"]), lambda row: cut(row["target"] or "–"), "–")
 
 
 def _made(data: ImportedData, metric: str, nulls: list[str], logs: Mapping[str, Row]) -> list[Part]:
@@ -183,11 +176,11 @@ def _page(data: ImportedData) -> Page:
         resampled=f"clusters ({cluster})" if cluster else "items, as if they were independent",
         board=[table(f"Models by {label.lower()}, then null models. Under a number are its 95 % interval and its null. The answers and scores are the log’s; intervals and nulls are computed here. The end of the page has counts and reasons for every number.", [
             (left("Model"), lambda m: name(m, ("warn", "named by the user")) if logs.get(m, {}).get("is_stated") else name(m)), *of.ranks(),
-            of(metric, label + _ARROWS[known["direction"]], f"null: {', '.join(nulls) or 'none'}", null=True, strong=True, n=True),
+            of(metric, label + ARROWS[known["direction"]], f"null: {', '.join(nulls) or 'none'}", null=True, strong=True, n=True),
             *([of.axis(metric, 0, 1)] if is_share else []),
             of("stderr", "Standard error", "as the program prints it", digits=3),
             (data.head("coverage", "Answered"), lambda m: cell(data.find(m, "coverage"), share=True, note=lost.get(m, ""))),
-            (left("Against its null"), lambda m: _verdict(against.get(m), data.find(m, metric))),
+            (left("Against its null"), lambda m: against_null(against.get(m), _unknown(data.find(m, metric)))),
             (left("Log"), lambda m: _log(logs.get(m))),
         ], ordered, id="board", kind="leaderboard", line=is_null)],
         sections=[*_published(data), *_slices(data, metric, own), *_further(data, own), *_hardest(data)],

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pydantic import Field
 
 from tasks.engines.protocols import Ability
 from tasks.evaluations.contract import Params, Rows
 from tasks.identity import digest
 from tasks.loop.requests import Engine, Request
-from tasks.loop.rows import Slice, slices
+from tasks.loop.rows import Clustered, Slice, slices
 from tasks.loop.samples import Sample
 from tasks.metrics.intervals import SHARE, UNBOUNDED
 from tasks.metrics.types import BoolArray
@@ -138,7 +136,7 @@ class ImportedAnswers(Request[Mapping[str, ImportedAnswer]]):
 
 
 @dataclass(frozen=True)
-class ImportedStudy:
+class ImportedStudy(Clustered):
     """The items of one task of one program.
 
     Attributes:
@@ -149,16 +147,6 @@ class ImportedStudy:
     params: ImportedParams
     items: tuple[ImportedItem, ...]
     texts: Mapping[str, Callable[[], Iterator[Sample]]] = field(default_factory=dict, compare=False)
-
-    @cached_property
-    def names(self) -> NDArray[np.str_]:
-        """[items] the items' names."""
-        return np.array([item.name for item in self.items])
-
-    @cached_property
-    def clusters(self) -> NDArray[np.str_]:
-        """[items] the items' clusters."""
-        return np.array([item.cluster for item in self.items])
 
     @property
     def bounds(self) -> tuple[float, float]:

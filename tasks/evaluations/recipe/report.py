@@ -7,19 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from markupsafe import Markup
 
-from tasks.report import Frames, Row, view
-from tasks.report.cells import badge, cell, isolated, left, name, names, put, small, td, words
+from tasks.report import Frames, view
+from tasks.report.cells import (
+    ARROWS,
+    against_null,
+    cell,
+    left,
+    name,
+    names,
+    put,
+    words,
+)
 from tasks.report.forest import picture
+from tasks.report.hardest import hardest
 from tasks.report.page import Report
-from tasks.report.parts import Line, Page, Part, Section, Table, Text, prose, say
+from tasks.report.parts import Page, Part, Section, Text, prose, say
 from tasks.report.tables import Numbers, by_model, is_null, table
-from tasks.report.text import cut, number, plural
-
-HARDEST = 12
-"""Number of items that the page shows; they are those with the lowest scores."""
-_ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
+from tasks.report.text import number, plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +62,6 @@ def _best_nulls(data: RecipeData, headline: str) -> dict[tuple[str, str], str]:
     return {where: ", ".join(sorted(those)) for where, those in names.items()}
 
 
-def _verdict(row: Row | None) -> Markup:
-    """Return the cell on a model's headline against its null."""
-    if row is None:
-        return words(None)
-    marks = {True: ("good", "beyond its null"), None: ("plain", "no interval"), False: ("warn", "not beyond its null")}
-    return words(badge(marks[row["is_beyond_null"]]) + (small(row["doubt"], below=True) if row["doubt"] else ""))  # type: ignore[arg-type]
-
-
 def _slices(data: RecipeData, about: Mapping[str, Any], models: list[str]) -> list[Section]:
     kinds, headline = about["slices"], about["headline"]
     if kinds is None:  # the slices requested by the run
@@ -80,22 +77,6 @@ def _slices(data: RecipeData, about: Mapping[str, Any], models: list[str]) -> li
         return Section(f"by-{kind}", f"By {kind}", [shown] if places else [])
 
     return [each for each in map(section, kinds) if each.parts]
-
-
-def _hardest(data: RecipeData) -> list[Section]:
-    rows = []
-    for item in data.answers["item"].unique(maintain_order=True).head(HARDEST):
-        answers = data.answers.filter(pl.col("item") == item).to_dicts()
-        for at, row in enumerate(answers):
-            first = [put('<th scope="row" rowspan="{}">{}{}</th>', len(answers), isolated(row["item"]), small(isolated(row["cluster"]), below=True)),
-                     put('<td class="text" rowspan="{}">{}</td>', len(answers), isolated(row["target"] or "–"))]  # fmt: skip
-            lost = put('<span class="small">{}</span>', row["unscored_reason"] or row["lost"] or "")
-            answer = lost if row["answer"] is None else isolated(cut(row["answer"]))
-            cells = [words(isolated(row["model"])), words(answer), td(number(row["value"]))]
-            rows.append(Line([*([] if at else first), *cells], is_first=not at))
-    head = [*map(left, ("Item", "Right answer", "Model", "Answer")), put("<th>Score</th>")]
-    shown = Table("Items with the models’ lowest scores, and their answers", head, rows, "hardest", is_long=True)
-    return [Section("items", "Which items are hardest?", [shown])] if rows else []
 
 
 def _page(data: RecipeData, about: Mapping[str, Any]) -> Page:
@@ -126,13 +107,13 @@ def _page(data: RecipeData, about: Mapping[str, Any]) -> Page:
         picture=picture(label, [(m, "", data.find(m, headline)) for m in models], direction=known["direction"],
                         doubted=set(data.against.filter(~pl.col("is_beyond_null"), metric=headline)["model"])),
         board=[table(f"Models by {label.lower()}, then null models. Under a number are its 95 % interval and its null. –: not run or not scored. The end of the page has counts and reasons for every number.", [
-            (left("Model"), name), *of.ranks(), of(headline, label + _ARROWS[known["direction"]], f"null: {null}", null=True, strong=True, n=True),
+            (left("Model"), name), *of.ranks(), of(headline, label + ARROWS[known["direction"]], f"null: {null}", null=True, strong=True, n=True),
             of.axis(headline, known["range_low"], known["range_high"], f"{number(known['range_low'], 0)} to {number(known['range_high'], 0)}"),
             *(of(other, data.label(other), f"null: {data.catalogue[other]['null_baseline']}", null=True, n=True) for other in about.get("also", ())),
             *(column for control, gain in controls.items() for column in (of(control, data.label(control)), of(gain, "Gain", "null: 0", sign=True))),
-            of("coverage", "Answered", share=True), (left("Against its null"), lambda m: _verdict(against.get(m))),
+            of("coverage", "Answered", share=True), (left("Against its null"), lambda m: against_null(against.get(m))),
         ], ordered["model"], id="board", kind="leaderboard", line=is_null)],
-        sections=[*_slices(data, about, models), *checks, *_hardest(data)],
+        sections=[*_slices(data, about, models), *checks, *hardest(data.answers, lambda row: row["item"], lambda row: row["target"] or "–")],
         made=[
             *prose("{description} An answer that is {lost} gets the worst value. Items of the same {cluster} are related, so intervals are clustered by {cluster}.", description=known["description"], lost=about["lost"], cluster=cluster),
             *prose("The null is {null}{best}. A model is beyond its null if its whole interval is beyond the null, if no judge fails its check, and if it is shown to score more than with each control{controls}", null=null,

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, create_model
 
 from tasks.evaluations.choosing import of_slices
@@ -28,7 +27,7 @@ from tasks.evaluations.recipe.items import Item, LoadedRecipe, rotations
 from tasks.identity import digest
 from tasks.judging.panel import Panel, judges_by_name
 from tasks.loop.requests import Engine
-from tasks.loop.rows import Slice, slices
+from tasks.loop.rows import Clustered, Slice, slices
 from tasks.metrics.types import BoolArray
 
 SCORES_VERSION = 3
@@ -89,7 +88,7 @@ HEADLINE = ""
 
 
 @dataclass(frozen=True)
-class RecipeStudy:
+class RecipeStudy(Clustered):
     """All requests, independent of the model.
 
     Attributes:
@@ -109,16 +108,6 @@ class RecipeStudy:
     def definition(self) -> Recipe:
         """Return the user's definition."""
         return self.loaded.definition
-
-    @cached_property
-    def names(self) -> NDArray[np.str_]:
-        """[items] the items' names."""
-        return np.array([item.name for item in self.items])
-
-    @cached_property
-    def clusters(self) -> NDArray[np.str_]:
-        """[items] the items' clusters."""
-        return np.array([item.cluster for item in self.items])
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
         """Return every slice with its items, the overall one first."""

@@ -1,4 +1,4 @@
-"""What explication's page computes itself; ``tests.golden.test_pages`` has what it shows."""
+"""Numbers that explication's page computes itself; ``tests.golden.test_pages`` holds what the page shows."""
 
 from __future__ import annotations
 

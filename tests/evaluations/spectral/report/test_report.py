@@ -1,4 +1,4 @@
-"""What spectral's page computes itself; ``tests.report.test_contract`` has what it shows."""
+"""Numbers that spectral's page computes itself; ``tests.report.test_contract`` holds what the page shows."""
 
 from __future__ import annotations
 

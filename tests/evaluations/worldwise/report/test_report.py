@@ -1,4 +1,4 @@
-"""What worldwise's page computes itself; ``tests.report.test_contract`` has what it shows."""
+"""Numbers that worldwise's page computes itself; ``tests.report.test_contract`` holds what the page shows."""
 
 from __future__ import annotations
 
