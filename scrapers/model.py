@@ -1,7 +1,7 @@
 """Types that this package shares with its callers: pages, items, numbers of dropped entries, and errors.
 
-Each source is a folder: ``fetch.py`` sends requests and returns ``FetchedPage``s, ``parse.py`` turns their
-bytes into ``Parsed`` without any I/O. Nothing here imports the warehouse; ``tasks/ingest`` stores the
+In each source ``fetch`` sends requests and returns ``FetchedPage``s, and ``parse`` turns their bytes into
+``Parsed`` without any I/O. Nothing here imports the warehouse; ``tasks/ingest`` stores the
 results.
 """
 

@@ -11,19 +11,12 @@ from typing import Literal
 
 import polars as pl
 
-from scrapers import tasteatlas, timeanddate, wikipedia
+from scrapers import fmlama, tasteatlas, timeanddate, wikipedia, worldcuisines, wvs
 from scrapers.countries import CountryCodes
-from scrapers.fmlama.parse import parse as parse_fmlama
 from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, WebSession, merged, read
-from scrapers.tasteatlas.parse import parse as parse_tasteatlas
-from scrapers.timeanddate.fetch import fetch as fetch_timeanddate
-from scrapers.timeanddate.parse import parse as parse_timeanddate
 from scrapers.wikidata.endpoint import Endpoint
 from scrapers.wikidata.fetch import fetch as fetch_wikidata
 from scrapers.wikidata.join import join
-from scrapers.wikipedia import parse as wikipedia_parse
-from scrapers.worldcuisines.parse import parse as parse_worldcuisines
-from scrapers.wvs.parse import parse as parse_wvs
 from tasks.loop.progress import report as report_progress
 
 ADDRESS_WITH_QUERY = re.compile(r"(https?://[^\s?]*\?)\S*[^\s.,:;)]")
@@ -79,41 +72,41 @@ class LiveSource:
 
 def _currencies(request: Asked) -> Harvested:
     pages = [_session(request).get(wikipedia.CURRENCIES_URL)]
-    return _from_pages(pages, wikipedia_parse.currencies(pages, request.countries))
+    return _from_pages(pages, wikipedia.currencies(pages, request.countries))
 
 
 def _religions(request: Asked) -> Harvested:
     pages = [_session(request).get(wikipedia.RELIGIONS_URL)]
-    return _from_pages(pages, wikipedia_parse.religions(pages, request.countries))
+    return _from_pages(pages, wikipedia.religions(pages, request.countries))
 
 
 def _timeanddate(request: Asked) -> Harvested:
-    pages = fetch_timeanddate(_session(request), request.countries)
-    return _from_pages(pages, parse_timeanddate(pages, request.countries))
+    pages = timeanddate.fetch(_session(request), request.countries)
+    return _from_pages(pages, timeanddate.parse(pages, request.countries))
 
 
 def _tasteatlas(request: Asked) -> Harvested:
     (source,) = _files(request, 1, "the export's path, or the address of an endpoint that answers with it")
     page = _session(request).get(source) if is_address(source) else read(Path(source))
-    return _from_pages([page], parse_tasteatlas(page.content, request.countries))
+    return _from_pages([page], tasteatlas.parse(page.content, request.countries))
 
 
 def _worldcuisines(request: Asked) -> Harvested:
     pages = [read(Path(path)) for path in _files(request, 1, "the knowledge base's CSV file")]
-    return _from_pages(pages, parse_worldcuisines(pages[0].content, request.countries))
+    return _from_pages(pages, worldcuisines.parse(pages[0].content, request.countries))
 
 
 def _wvs(request: Asked) -> Harvested:
     what = "the survey's CSV file and a second one with the labels of Q272, or a ready file language,country"
     pages = [read(Path(path)) for path in _files(request, 2, what)]
     labels = pages[1].content if len(pages) > 1 else None
-    return _from_pages(pages, parse_wvs(pages[0].content, request.countries, labels))
+    return _from_pages(pages, wvs.parse(pages[0].content, request.countries, labels))
 
 
 def _fmlama(request: Asked) -> Harvested:
     what = "the published JSON Lines files, one a language"
     pages = [read(Path(path)) for path in _files(request, None, what)]
-    dishes, dropped = parse_fmlama({page.url: page.content for page in pages})
+    dishes, dropped = fmlama.parse({page.url: page.content for page in pages})
     return _harvested(pages, dropped, dishes=dishes)
 
 

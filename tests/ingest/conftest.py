@@ -44,10 +44,10 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[MisbehavingServer]:
 
 @pytest.fixture
 def serve(web: MisbehavingServer) -> Serve:
-    """A function that sets the hand-made pages of the server, by name without ".html"."""
+    """A function that sets the hand-made pages of the server, by name."""
 
     def answer(**pages: str) -> None:
         for path, name in pages.items():
-            web.replies[f"/{path}"] = [Reply(body=(PAGES / f"{name}.html").read_bytes())]
+            web.replies[f"/{path}"] = [Reply(body=PAGES[name])]
 
     return answer

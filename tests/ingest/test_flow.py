@@ -23,7 +23,7 @@ from tests.scrapers.wikidata.servers import reply
 from warehouse import Warehouse, run_checks
 
 Run = Callable[..., dict[str, str]]
-GOOD = Reply(body=(PAGES / "religions_ranges.html").read_bytes())
+GOOD = Reply(body=PAGES["religions_ranges"])
 BUSY = Reply(503)
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 import pytest
 
 from scrapers.csv_table import read
-from scrapers.fmlama.parse import parse as parse_fmlama
+from scrapers.fmlama import parse as parse_fmlama
 from scrapers.html_table import MAX_CHARACTERS, tables
 from scrapers.model import ScrapeError
-from scrapers.tasteatlas.parse import parse as parse_tasteatlas
+from scrapers.tasteatlas import parse as parse_tasteatlas
 
 ENTITIES = (
     '<?xml version="1.0"?><!DOCTYPE html [<!ENTITY a "lol"><!ENTITY f SYSTEM "file:///etc/passwd">'

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from flows.ingest import refresh_all
+from scrapers import wikipedia
 from scrapers.http import PoliteSession
 from scrapers.model import ScrapeError, TransientError
-from scrapers.wikipedia import parse
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
 from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
@@ -40,7 +40,7 @@ def test_replaced_list_records_its_source(warehouse: Warehouse, web: Misbehaving
     found = {row["item"]: row for row in items(warehouse, "currencies")}
     assert set(found) == {franc, dollar}
     assert (found[franc]["code"], found[franc]["countries"]) == ("XOF", ["BJ", "CI", "TG"])
-    page = (PAGES / "currencies_shared.html").read_bytes()
+    page = PAGES["currencies_shared"]
     (row,) = attempts(warehouse)
     assert row | {"started_at": None, "finished_at": None} == {
         "source": "wikipedia-currencies",
@@ -96,7 +96,7 @@ def test_equal_bytes_are_unchanged_until_the_list_was_replaced(warehouse: Wareho
 
 
 def test_unchanged_page_comes_from_the_cache(warehouse: Warehouse, web: MisbehavingServer) -> None:
-    body = (PAGES / "religions_ranges.html").read_bytes()
+    body = PAGES["religions_ranges"]
     web.replies[RELIGIONS] = [Reply(body=body, headers={"ETag": '"one"'})]
     assert [refresh("wikipedia-religions") for _ in range(2)] == ["replaced", "unchanged"]
     first, second = web.asked(RELIGIONS)
@@ -212,7 +212,7 @@ def test_failed_source_does_not_stop_the_next_one(
     def broken(*_: object) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(parse, "currencies", broken)
+    monkeypatch.setattr(wikipedia, "currencies", broken)
     serve(currencies="currencies_shared", religions="religions_ranges")
     chosen = {"sources": ["wikipedia-currencies", "wikipedia-religions"], "contact": "me@example.org"}
     with pytest.raises(ScrapeError, match=r"^wikipedia-currencies: too deep$"):

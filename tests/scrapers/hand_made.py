@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 from scrapers.countries import CountryCodes
 from scrapers.model import FetchedPage
 
-PAGES = Path(__file__).parent / "pages"
+_HTML = (Path(__file__).parent / "pages.html").read_bytes().decode()
+_LATIN = "currencies_charset_of_meta"
+"""A page in the charset that it declares; the others are in UTF-8."""
+PAGES = {
+    name: text[:-1].encode("iso-8859-1" if name == _LATIN else "utf-8")
+    for name, text in re.findall(r"<!--= (\w+) =-->\n(.*?)(?=<!--= |\Z)", _HTML, re.DOTALL)
+}
+"""Name -> content of each hand-made page of pages.html."""
 REFERENCE = Path(__file__).parents[2] / "warehouse" / "reference" / "country.csv"
 
 
 def page(name: str, url: str = "https://pages.example/", charset: str | None = "utf-8") -> FetchedPage:
     """Return a hand-made page as a session would return it."""
-    return FetchedPage(
-        url=url, content=(PAGES / name).read_bytes(), content_type="text/html", charset=charset
-    )
+    return FetchedPage(url=url, content=PAGES[name], content_type="text/html", charset=charset)
 
 
 def _countries() -> CountryCodes:

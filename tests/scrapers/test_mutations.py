@@ -10,13 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from scrapers.fmlama import parse as fmlama
+from scrapers import fmlama, tasteatlas, timeanddate, worldcuisines, wvs
 from scrapers.model import FetchedPage, ScrapeError
-from scrapers.tasteatlas import parse as tasteatlas
-from scrapers.timeanddate import parse as timeanddate
-from scrapers.wikipedia.parse import currencies, religions
-from scrapers.worldcuisines import parse as worldcuisines
-from scrapers.wvs import parse as wvs
+from scrapers.wikipedia import currencies, religions
 from tests.scrapers.hand_made import COUNTRIES, PAGES
 
 LONGEST_S = 5.0
@@ -34,24 +30,24 @@ DISH = {"url": "Q1", "origin": "Italy", "lang": "en", "sub_label": "pizza", "obj
 
 
 def _index() -> FetchedPage:
-    return FetchedPage(URL, (PAGES / "timeanddate_index.html").read_bytes())
+    return FetchedPage(URL, PAGES["timeanddate_index"])
 
 
 PARSERS: dict[str, tuple[bytes, Callable[[bytes], object]]] = {
     "currencies": (
-        (PAGES / "currencies_rowspan.html").read_bytes(),
+        PAGES["currencies_rowspan"],
         lambda content: currencies([FetchedPage(URL, content)], COUNTRIES),
     ),
     "religions": (
-        (PAGES / "religions_ranges.html").read_bytes(),
+        PAGES["religions_ranges"],
         lambda content: religions([FetchedPage(URL, content)], COUNTRIES),
     ),
     "timeanddate": (
-        (PAGES / "timeanddate_us.html").read_bytes(),
+        PAGES["timeanddate_us"],
         lambda content: timeanddate.parse([_index(), FetchedPage(f"{URL}us/2026", content)], COUNTRIES),
     ),
     "timeanddate index": (
-        (PAGES / "timeanddate_index.html").read_bytes(),
+        PAGES["timeanddate_index"],
         lambda content: timeanddate.country_links(FetchedPage(URL, content), COUNTRIES),
     ),
     "tasteatlas": (FOODS.encode(), lambda content: tasteatlas.parse(content, COUNTRIES)),

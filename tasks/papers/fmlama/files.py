@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 from pydantic import Field
 
-from scrapers.fmlama.parse import parse
+from scrapers.fmlama import parse
 from scrapers.model import ScrapeError
 from tasks.data.text import text
 from tasks.loop.objects import objects, plain_value

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapers.fmlama.parse import parse
+from scrapers.fmlama import parse
 from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.study import ByLanguage, choose_dishes
 from tasks.identity import UnknownName

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapers.fmlama.parse import COLUMNS, parse
+from scrapers.fmlama import COLUMNS, parse
 from scrapers.model import ScrapeError
 
 PUBLISHED = sorted(Path("/work/shared/data").glob("fmlama_filtered_*.jsonl"))

@@ -1,4 +1,4 @@
-"""Parses a JSON export of foods into one item per food.
+"""Parses the user's JSON export of TasteAtlas into one item per food. Opt-in; none are shipped.
 
 The export is a list of objects, or an object with such a list as "items", "results", "data" or "foods". Each
 object has a name, and may have countries of origin, ingredients and other names. Case and punctuation of keys
@@ -17,6 +17,11 @@ from scrapers.countries import CountryCodes
 from scrapers.model import ListItem, Parsed, ScrapeError, parsed
 from scrapers.text import clean, decode
 
+NOTICE = (
+    "TasteAtlas' pages are rendered by script and its terms may not allow programs to collect them, so this "
+    "project does not. Configure a JSON export or an endpoint that you are allowed to use. The results are "
+    "for your own use: do not publish them."
+)
 _WRAPPERS = ("items", "results", "data", "foods")
 _NAME = ("name", "title")
 _COUNTRY = ("country", "countries", "origin", "origins", "countryoforigin")

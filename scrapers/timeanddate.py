@@ -1,10 +1,13 @@
-"""Parses the index of countries and the pages of their holidays into one item per holiday."""
+"""Fetches timeanddate.com's index of countries and the pages of their holidays, and parses them into one item
+per holiday. Opt-in; none are shipped.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from scrapers.countries import CountryCodes
@@ -16,8 +19,15 @@ from scrapers.html_table import (
     parsed_html,
     tables_of,
 )
-from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, parsed
+from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, WebSession, parsed
 
+NOTICE = (
+    "timeanddate.com has terms of use that may not allow programs to collect its pages, and sells a "
+    "service for that (https://www.timeanddate.com/information/copyright.html). Read the terms and ask for "
+    "permission where you need it before you turn this source on. The results are for your own use: do not "
+    "publish them."
+)
+INDEX_URL = "https://www.timeanddate.com/holidays/"
 _HEADERS = (("Name", "Holiday Name"), ("Type", "Holiday Type"))
 _LINK = re.compile(r"(?:https://www\.timeanddate\.com)?/holidays/([a-z0-9-]+)/?")
 # By type, not by name, because the equinoxes are national holidays in Japan.
@@ -31,6 +41,18 @@ _SAME_HOLIDAY = re.compile(
     r"\s+(?:observed|in lieu)$",
     re.IGNORECASE,
 )
+
+
+def fetch(session: WebSession, countries: CountryCodes, year: int | None = None) -> list[FetchedPage]:
+    """Return the index and then the pages of the warehouse's countries: about 170 requests.
+
+    Args:
+        year: year of the holidays; None: the current one.
+    """
+    index = session.get(INDEX_URL)
+    year = year or datetime.now(UTC).year
+    slugs = sorted(country_links(index, countries))
+    return [index, *(session.get(f"{INDEX_URL}{slug}/{year}") for slug in slugs)]
 
 
 def parse(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
@@ -50,7 +72,7 @@ def parse(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
     """
     index = next((page for page in pages if _path(page) == ["holidays"]), None)
     if index is None:
-        raise ScrapeError("timeanddate: the index page https://www.timeanddate.com/holidays/ is missing")
+        raise ScrapeError(f"timeanddate: the index page {INDEX_URL} is missing")
     codes = country_links(index, countries)
     dropped: Counter[str] = Counter()
     entries: list[ListItem] = []

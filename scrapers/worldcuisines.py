@@ -1,4 +1,4 @@
-"""Parses the food knowledge base of World Cuisines into one item per dish.
+"""Parses the food knowledge base of World Cuisines (arXiv 2410.12705) into one item per dish.
 
 The published file (Hugging Face ``worldcuisines/food-kb``, ``worldcuisines.csv``) has the columns "Name",
 "Alias", "Countries", categories, cuisines, areas, a description and images. Lists are JSON

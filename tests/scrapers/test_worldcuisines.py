@@ -8,7 +8,7 @@ import io
 import pytest
 
 from scrapers.model import ListItem, Parsed, ScrapeError
-from scrapers.worldcuisines.parse import parse
+from scrapers.worldcuisines import parse
 from tests.scrapers.hand_made import COUNTRIES
 
 HEADER = ("Name", "Alias", "Coarse-grained categories", "Countries", "Text Description")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from scrapers.model import ListItem, Parsed, ScrapeError
-from scrapers.wikipedia.parse import currencies, religions
+from scrapers.wikipedia import currencies, religions
 from tests.scrapers.hand_made import COUNTRIES, page
 
 REAL = ListItem("Brazilian real", countries=("BR",), code="BRL")
 
 
 def parsed_currencies(name: str, charset: str = "utf-8") -> Parsed:
-    return currencies([page(f"currencies_{name}.html", charset=charset)], COUNTRIES)
+    return currencies([page(f"currencies_{name}", charset=charset)], COUNTRIES)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_changed_or_truncated_page_is_refused(name: str, message: str) -> None:
 
 
 def test_religions_of_several_tables_with_ranges_are_read() -> None:
-    result = religions([page("religions_ranges.html")], COUNTRIES)
+    result = religions([page("religions_ranges")], COUNTRIES)
     assert result == Parsed(
         tuple(map(ListItem, ["Christianity", "Islam", "Jainism", "Taoism", "Tenrikyo"])),
         {"empty_name": 1, "no_followers": 1, "sum_of_religions": 1},
@@ -111,9 +111,9 @@ def test_religions_of_several_tables_with_ranges_are_read() -> None:
 
 
 def test_religions_by_category_are_read() -> None:
-    assert religions([page("religions_category.html")], COUNTRIES).items == (ListItem("Hinduism"),)
+    assert religions([page("religions_category")], COUNTRIES).items == (ListItem("Hinduism"),)
 
 
 def test_religions_with_another_header_are_refused() -> None:
     with pytest.raises(ScrapeError, match="layout has probably changed; it has: Faith, Share of the world"):
-        religions([page("religions_changed_layout.html")], COUNTRIES)
+        religions([page("religions_changed_layout")], COUNTRIES)

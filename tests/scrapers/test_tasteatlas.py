@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scrapers.model import ListItem, Parsed, ScrapeError
-from scrapers.tasteatlas.parse import parse
+from scrapers.tasteatlas import parse
 from tests.scrapers.hand_made import COUNTRIES
 
 PHO = {"name": "Pho", "country": "Vietnam", "ingredients": [{"name": "beef"}, "rice noodles", None]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapers.model import ListItem, Parsed, ScrapeError
-from scrapers.wvs.parse import parse
+from scrapers.wvs import parse
 from tests.scrapers.hand_made import COUNTRIES
 
 LABELS = (

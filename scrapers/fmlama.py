@@ -1,4 +1,4 @@
-"""The published format: a JSON object per line, with url, origin, lang, sub_label and obj_label."""
+"""FmLAMA's published dishes: JSON Lines per language, with url, origin, lang, sub_label and obj_label."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""FmLAMA's published dishes: one file of JSON Lines per language."""
