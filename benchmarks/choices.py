@@ -1,4 +1,5 @@
-"""Figure: rate of documents with four options, 0-shot and 5-shot, against lm-evaluation-harness and vLLM.
+"""Figures: rate of documents with four options, 0-shot and 5-shot, against lm-evaluation-harness and vLLM;
+and time to plan an evaluation of the recipe ``choice``, from its files to the parts to send.
 
 All sides score the same pairs with the same tokens. The number of token positions of each side is printed
 first. The harness runs one sequence for all options that differ only in their last token. With prefix caching
@@ -7,10 +8,14 @@ vLLM would run a prefix once, but it returns no prompt log-probabilities of cach
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import random
 import time
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -23,18 +28,37 @@ from tasks.engines.local import speed
 from tasks.engines.local.trie import build_trie
 from tasks.engines.protocols import TextPair
 from tasks.engines.specs import EngineSpec
-from warehouse import home
+from warehouse import Warehouse, home
 
 BARS = {0: 3.0, 5: 15.0}
 """Required speed by number of examples, as a multiple of lm-evaluation-harness's."""
 BATCHES = (1, 8, 32)
-OPTIONS = 4
+OPTIONS, CLUSTERS = 4, 50
+PLAN_BAR_S = 1.0
 WORDS = (40, 150)
 """Minimum and maximum words of a question; with the text around it, 60 to 200 tokens."""
 _WORDS = (
     "rice bread festival wedding river king music people usually eat drink custom village guest winter dance "
     "the a of in and when often is was to with their on for first day year song market mother old new house"
 )
+
+DEFINITION = """
+recipe = "choice"
+title = "A benchmark"
+items = "items.csv"
+prompt = "{{ question }}"
+options = ["a", "b", "c", "d"]
+answer = "answer"
+question = ["question"]
+cluster = "country"
+
+[metric]
+name = "accuracy"
+bounds = [0, 1]
+null = "best"
+
+[profiles.all]
+"""
 
 
 def choices(sizes: Sizes) -> None:
@@ -143,3 +167,55 @@ def documents(shots: int, n: int) -> list[TextPair]:
         context = f"{examples}Question: {text(*WORDS)}?\nAnswer:"
         text_pairs += [TextPair(context, f" {text(3, 8)}") for _ in range(OPTIONS)]
     return text_pairs
+
+
+def choices_plan(sizes: Sizes) -> None:
+    """Print the seconds to read the definition and to plan the first round, with null models and controls."""
+    ours = measure(plan, n_items=sizes.choices)
+    met = "met" if ours["plan_seconds"] < PLAN_BAR_S else "missed"
+    show(
+        f"{sizes.choices:,} items x {OPTIONS} options: definition {ours['read_seconds']:.2f} s, plan "
+        f"{ours['plan_seconds']:.2f} s, {ours['cpu_seconds']:.2f} s of CPU in both {peak(ours)}; "
+        f"{ours['n_units']:,} questions to send",
+        f"bar {PLAN_BAR_S:.0f} s for the plan: {met}",
+    )
+
+
+def plan(n_items: int) -> Result:
+    """Read and plan an evaluation of ``n_items`` items in a new warehouse, without loading an engine."""
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        os.environ["CULTUREMETER_HOME"] = folder
+        return _plan(Path(folder), n_items)
+
+
+def _plan(home: Path, n_items: int) -> Result:
+    from flows.session import prepare
+    from tasks.evaluations.recipe import from_toml
+
+    (home / "engines").mkdir()
+    (home / "engines" / "fake-a.toml").write_text('kind = "fake"\nmodel = "a"\n')
+    Warehouse.open(home)
+    files = {"evaluation.toml": DEFINITION.encode(), "items.csv": _items(n_items).encode()}
+    cpu, start = time.process_time(), time.perf_counter()
+    evaluation, faults = from_toml("bench", lambda name: files[name])
+    assert evaluation is not None, faults
+    read = time.perf_counter() - start
+    start = time.perf_counter()
+    session = prepare(evaluation, evaluation.params(models=["fake-a"]))
+    return {
+        "read_seconds": read,
+        "plan_seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - cpu,
+        "n_units": sum(line.left for line in session.plan.lines),
+    }
+
+
+def _items(n: int) -> str:
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow(["item", "country", "question", *"abcd", "answer"])
+    for item in range(n):
+        options = [f"option {item % 97}-{option}" for option in range(OPTIONS)]
+        question = f"Which of these belongs to number {item}, where the text is of about a sentence's length?"
+        rows.writerow([f"i{item}", f"c{item % CLUSTERS}", question, *options, options[item % OPTIONS]])
+    return text.getvalue()

@@ -8,9 +8,11 @@ which names no user, host or folder and can be sent to us.
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -18,7 +20,6 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
 from benchmarks import gpu_generation, inputs
-from benchmarks.orchestration import full_plan
 from benchmarks.process import Result, WorkerError, measure, peak, show
 from benchmarks.scoring import SHARE
 from benchmarks.shapes import SHAPES, Shape, fits
@@ -50,6 +51,21 @@ def gpu(sizes: Sizes) -> None:
         report["shapes"][name]["generation"] = gpu_generation.figure(name, sizes)
     REPORT.write_text(json.dumps(report, indent=2) + "\n")
     show(f"to send: {REPORT.resolve()}")
+
+
+def full_plan() -> int:
+    """Return the number of pairs of country and item in spectral's profile ``full``, over all questions."""
+    from flows.session import prepare
+    from tasks.evaluations.spectral.evaluation import EVALUATION
+    from tasks.evaluations.spectral.params import SpectralParams
+
+    with TemporaryDirectory(prefix="culturemeter-bench-") as folder:
+        engines = Path(folder) / "engines"
+        engines.mkdir()
+        (engines / "fake.toml").write_text('kind = "fake"\nmodel = "fake"\n')
+        with patch.dict(os.environ, CULTUREMETER_HOME=folder):
+            session = prepare(EVALUATION, SpectralParams.model_validate({"models": ["fake"]}))
+            return sum(line.n_units for line in session.plan.lines)
 
 
 def _show(name: str, ours: Result) -> None:

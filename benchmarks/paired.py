@@ -20,9 +20,6 @@ from tasks.metrics import comparison, intervals
 from tasks.metrics.comparison import Difference
 from tasks.metrics.types import FloatArray
 
-LEVEL, COVERED = (0.03, 0.07), (0.92, 0.98)
-LEVELS_FROM = 12
-"""Number of clusters from which ``LEVEL`` applies; with fewer, tests reject less than 3 in 100 times."""
 Generator = np.random.Generator
 
 
@@ -50,13 +47,11 @@ def paired(sizes: Sizes) -> None:
         show(f"| {headline} | {data} | {text} |")
 
 
-def levels(simulations: int, headlines: tuple[str, ...] = ()) -> Result:
+def levels(simulations: int) -> Result:
     """Return the share of samples that reject 0 and of intervals that contain the truth, for each case and
     number of clusters."""
     lines = []
     for case in _cases():
-        if headlines and case.headline not in headlines:
-            continue
         shares = []
         for n in case.sizes:
             rng, truth = np.random.default_rng(n), 0.0 if case.truth is None else case.truth(n)

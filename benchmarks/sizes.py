@@ -20,9 +20,6 @@ class Sizes:
         matrices, matrix_items: number of one model's matrices, each 170 countries x matrix_items.
         resamples: number of half-samples of the countries, for the intervals.
         stored_items: number of items per question and country in the warehouse of the query timings.
-        registered_units, metric_values: numbers of stored rows beside which a registration is timed.
-        flow_items: number of items of each list in the flow.
-        talk_repetitions: number of seeds of each conversation.
         busy_answers: number of answers per evaluation for which a simulated engine waits.
         choices: number of items of a choice that is planned.
         choice_documents, choice_sample: number of documents with options, and of those that peers score.
@@ -47,10 +44,6 @@ class Sizes:
     matrix_items: int = 3750
     resamples: int = 200
     stored_items: int = 2180
-    registered_units: int = 1_000_000
-    metric_values: int = 10_000_000
-    flow_items: int = 2500
-    talk_repetitions: int = 10
     busy_answers: int = 1_000_000
     choices: int = 2000
     choice_documents: int = 500
@@ -88,10 +81,6 @@ QUICK = Sizes(
     matrix_items=200,
     resamples=20,
     stored_items=20,
-    registered_units=2_000,
-    metric_values=2_000,
-    flow_items=10,
-    talk_repetitions=1,
     busy_answers=0,
     choices=40,
     choice_documents=8,
