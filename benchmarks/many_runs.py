@@ -1,5 +1,5 @@
-"""Figure: size of the database file, seconds of a publication and of leaderboards, and time to register a part,
-after thousands of runs.
+"""Figure: size of the database file, time of a publication and of leaderboards and to register a part, after
+thousands of runs.
 
 It measures the empty shared store that CULTUREMETER_WAREHOUSE and CULTUREMETER_PARTS name, else a folder.
 """

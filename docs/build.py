@@ -175,7 +175,7 @@ def from_warehouse(pages: Path) -> None:
 
 
 def metrics(query: Query) -> Iterator[str]:
-    """Return the page of every number in the catalogue, by evaluation."""
+    """Yield the lines of the page of every number in the catalogue, by evaluation."""
     yield "# Metrics\n\nEvery number and what a null model scores. In SQL: the table `metric`."
     rows = query("SELECT * FROM metric ORDER BY evaluation, NOT is_headline, metric")
     for (evaluation,), own in rows.group_by("evaluation", maintain_order=True):
@@ -189,7 +189,7 @@ def metrics(query: Query) -> Iterator[str]:
 
 
 def tables(query: Query) -> Iterator[str]:
-    """Return the page of every view and table with its columns, from their comments."""
+    """Yield the lines of the page of every view and table with its columns, from their comments."""
     yield "# Tables and views\n\nWhat `culturemeter sql` can read. Recipes: [SQL cookbook](sql.md)."
     columns = query(
         "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() "
@@ -206,7 +206,7 @@ def tables(query: Query) -> Iterator[str]:
 
 
 def sources(query: Query) -> Iterator[str]:
-    """Return the page of the origin and licence of every reference file."""
+    """Yield the lines of the page of the origin and licence of every reference file."""
     yield "# All sources\n\nThe table `source`. In short: [data and licences](data.md).\n"
     yield "| file | source | version | licence | notes |\n|" + " --- |" * 5
     for found in query("SELECT file, source, version, licence, notes FROM source ORDER BY file").rows():

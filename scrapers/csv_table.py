@@ -24,8 +24,8 @@ class CsvTable:
 
     def column(self, *spellings: str) -> int | None:
         """Return the number of the first column with one of these names, ignoring case and punctuation."""
-        plain_names = {_plain(spelling) for spelling in spellings}
-        return next((number for number, name in enumerate(self.header) if _plain(name) in plain_names), None)
+        keys = {_column_key(spelling) for spelling in spellings}
+        return next((number for number, name in enumerate(self.header) if _column_key(name) in keys), None)
 
     def required(self, source: str, *spellings: str) -> int:
         """Return the result of `column`; raises ScrapeError with the existing columns if there is none."""
@@ -61,6 +61,6 @@ def read(
     return CsvTable(names, tuple(tuple(clean(cell or "") for cell in row.values()) for row in rows))
 
 
-def _plain(name: str) -> str:
+def _column_key(name: str) -> str:
     """Return a column's name without case and punctuation."""
     return _NOT_A_WORD.sub(" ", name).strip().casefold()

@@ -74,9 +74,9 @@ class HtmlTable:
         The header may be the whole title or the text of one header row. Case, punctuation and remarks in
         parentheses do not matter: "Followers (in millions)" matches "followers".
         """
-        spellings = {_plain(text) for text in ((header,) if isinstance(header, str) else header)}
+        spellings = {_header_key(text) for text in ((header,) if isinstance(header, str) else header)}
         for number, title in enumerate(self.titles):
-            names = {_plain(title), *(_plain(row[number]) for row in self.header)}
+            names = {_header_key(title), *(_header_key(row[number]) for row in self.header)}
             if spellings & names:
                 return number
         return None
@@ -166,7 +166,10 @@ def matching_tables(tables: Sequence[HtmlTable], headers: Sequence[Header]) -> l
 
 def is_repeated_header(table: HtmlTable, row: Sequence[str]) -> bool:
     """Return whether a data row repeats the header, as in long tables."""
-    return any([_plain(text) for text in row] == [_plain(text) for text in header] for header in table.header)
+    return any(
+        [_header_key(text) for text in row] == [_header_key(text) for text in header]
+        for header in table.header
+    )
 
 
 def _layout_changed(tables: Sequence[HtmlTable], headers: Sequence[Header]) -> ScrapeError:
@@ -270,7 +273,7 @@ def _too_large() -> ScrapeError:
     )
 
 
-def _plain(text: str) -> str:
+def _header_key(text: str) -> str:
     """Return a header without case, punctuation and remarks in parentheses (unless nothing else is left)."""
     short = _NOT_A_WORD.sub(" ", _PARENTHESIS.sub(" ", text)).strip()
     return (short or _NOT_A_WORD.sub(" ", text).strip()).casefold()

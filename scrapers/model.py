@@ -58,7 +58,7 @@ class WebSession(Protocol):
         ...
 
 
-def read(path: Path) -> FetchedPage:
+def downloaded(path: Path) -> FetchedPage:
     """Return a file that the user downloaded as a page whose url is its path; raises ScrapeError."""
     try:
         return FetchedPage(url=str(path), content=path.read_bytes())

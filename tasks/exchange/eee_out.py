@@ -1,7 +1,7 @@
 """Writes a run as files of Every Eval Ever: an aggregate with every number, a line for each sample's score.
 
 What the schema has no field for, such as nulls and the number of unscored points, is text in ``details``. A
-sample without a score has ``error``, because the schema needs a score. ``rows_of`` reads the numbers back.
+sample without a score has ``error``, because the schema needs a score.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def aggregate(
     """
     when = f"{run.finished_at.timestamp():.0f}"
     scored = [row for row in rows if row["value"] is not None and math.isfinite(row["value"])]
-    others = [_plain(row) for row in rows if row["value"] is None or not math.isfinite(row["value"])]
+    others = [_unscored_row(row) for row in rows if row["value"] is None or not math.isfinite(row["value"])]
     details = {
         "run_id": run.run_id,
         "config_hash": run.config_hash,
@@ -156,25 +156,7 @@ def lines_of(
                 )
 
 
-def rows_of(own: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of ``metric_value`` that ``aggregate`` wrote, in its order; unscored ones last."""
-    rows = []
-    for result in own["evaluation_results"]:
-        details = result["score_details"]["details"]
-        row = {name: _number(details.get(name)) for name in _NUMBERS}
-        row["value"] = result["score_details"]["score"]
-        row |= {name: int(row[name] or 0) for name in ("n_scored", "n_unscored")}
-        row |= {name: details[name] for name in ("metric", "slice_kind", "slice")} | {"unscored_reason": None}
-        rows.append(row)
-    unscored = own["eval_library"].get("additional_details", {}).get(_UNSCORED)
-    for row in json.loads(unscored) if unscored else ():
-        rows.append(
-            {**row, **{name: _number(row.get(name)) for name in ("value", "ci_low", "ci_high", "null_value")}}
-        )
-    return rows
-
-
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+def _unscored_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row without a finite value as JSON: infinite numbers as texts."""
     own = {
         name: row[name]
@@ -182,10 +164,6 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     }
     numbers = {name: row[name] for name in ("value", "ci_low", "ci_high", "null_value")}
     return own | {name: None if value is None else repr(float(value)) for name, value in numbers.items()}
-
-
-def _number(text: Any) -> float | None:
-    return None if text in (None, "") else float(text)
 
 
 def _model_id(run: ExportedRun) -> str:

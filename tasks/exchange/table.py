@@ -12,6 +12,7 @@ from tasks.data.reading import ENDINGS, table
 from tasks.exchange.records import (
     EMPTY,
     LONGEST_LABEL,
+    MISSING,
     NOT_A_NUMBER,
     Log,
     LoggedModel,
@@ -139,8 +140,8 @@ def _missing(other: LoggedSample) -> LoggedSample:
         {},
         other.also,
         target=other.target,
-        lost="missing",
-        unscored="missing",
+        lost=MISSING,
+        unscored=MISSING,
         fields=other.fields,
     )
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from scrapers import fmlama, tasteatlas, timeanddate, wikipedia, worldcuisines, wvs
 from scrapers.countries import CountryCodes
-from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, WebSession, merged, read
+from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, WebSession, downloaded, merged
 from scrapers.wikidata.endpoint import Endpoint
 from scrapers.wikidata.fetch import fetch as fetch_wikidata
 from scrapers.wikidata.join import join
@@ -87,25 +87,25 @@ def _timeanddate(request: Asked) -> Harvested:
 
 def _tasteatlas(request: Asked) -> Harvested:
     (source,) = _files(request, 1, "the export's path, or the address of an endpoint that answers with it")
-    page = _session(request).get(source) if is_address(source) else read(Path(source))
+    page = _session(request).get(source) if is_address(source) else downloaded(Path(source))
     return _from_pages([page], tasteatlas.parse(page.content, request.countries))
 
 
 def _worldcuisines(request: Asked) -> Harvested:
-    pages = [read(Path(path)) for path in _files(request, 1, "the knowledge base's CSV file")]
+    pages = [downloaded(Path(path)) for path in _files(request, 1, "the knowledge base's CSV file")]
     return _from_pages(pages, worldcuisines.parse(pages[0].content, request.countries))
 
 
 def _wvs(request: Asked) -> Harvested:
     what = "the survey's CSV file and a second one with the labels of Q272, or a ready file language,country"
-    pages = [read(Path(path)) for path in _files(request, 2, what)]
+    pages = [downloaded(Path(path)) for path in _files(request, 2, what)]
     labels = pages[1].content if len(pages) > 1 else None
     return _from_pages(pages, wvs.parse(pages[0].content, request.countries, labels))
 
 
 def _fmlama(request: Asked) -> Harvested:
     what = "the published JSON Lines files, one a language"
-    pages = [read(Path(path)) for path in _files(request, None, what)]
+    pages = [downloaded(Path(path)) for path in _files(request, None, what)]
     dishes, dropped = fmlama.parse({page.url: page.content for page in pages})
     return _harvested(pages, dropped, dishes=dishes)
 

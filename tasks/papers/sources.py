@@ -45,7 +45,7 @@ class PythonSource:
             raise NotRead(f"{self.name}: no constant {name}")
         return cleared(self.constants[name], f"{self.name}: {name}", lost)
 
-    def attribute(self, name: str, lost: list[str] | None = None) -> Any:
+    def attribute(self, name: str) -> Any:
         """Return the value assigned to ``self.NAME`` or NAME anywhere; raises NotRead."""
         error = NotRead(f"{self.name}: nothing literal is assigned to {name}")
         for node in ast.walk(self.tree):
@@ -54,7 +54,7 @@ class PythonSource:
                     continue
                 try:
                     value = self.reader.value(node.value, self.constants)  # type: ignore[attr-defined]
-                    return cleared(value, f"{self.name}: {name}", lost)
+                    return cleared(value, f"{self.name}: {name}")
                 except NotRead as fault:
                     error = fault
         raise error

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 import re
 import string
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,24 +116,16 @@ def combined(op: ast.operator, left: Any, right: Any) -> Any:
     raise NotRead("an operator of this kind is not supported")
 
 
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq, ast.Is: operator.eq, ast.NotEq: operator.ne, ast.IsNot: operator.ne,
+    ast.In: lambda left, right: left in right, ast.NotIn: lambda left, right: left not in right,
+    ast.Lt: operator.lt, ast.Gt: operator.gt, ast.LtE: operator.le, ast.GtE: operator.ge,
+}  # fmt: skip
+
+
 def compare(op: ast.cmpop, left: Any, right: Any) -> bool:
-    """Return the result of a comparison."""
-    match op:
-        case ast.Eq() | ast.Is():
-            return bool(left == right)
-        case ast.NotEq() | ast.IsNot():
-            return bool(left != right)
-        case ast.In():
-            return left in right
-        case ast.NotIn():
-            return left not in right
-        case ast.Lt():
-            return bool(left < right)
-        case ast.Gt():
-            return bool(left > right)
-        case ast.LtE():
-            return bool(left <= right)
-    return bool(left >= right)
+    """Return the result of a comparison; values of programs are compared by what they are, not which."""
+    return bool(_COMPARISONS[type(op)](left, right))
 
 
 def _percent(text: str, parts: Any) -> str | Composed:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tasks.exchange import eee, eee_out
+from tasks.exchange import eee
+from tasks.exchange.eee_out import _NUMBERS as NUMBERS
+from tasks.exchange.eee_out import _UNSCORED as UNSCORED
 from tests.deployments.commands import call
 from tests.exchange import logs
 from tests.exchange.test_import import N, board, hits
@@ -49,13 +52,35 @@ def check(path: Path, own: dict[str, Any]) -> int:
     return len(lines)
 
 
+def number(text: Any) -> float | None:
+    return None if text in (None, "") else float(text)
+
+
+def rows_of(own: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of ``metric_value`` that ``aggregate`` wrote, in its order; unscored ones last."""
+    rows = []
+    for result in own["evaluation_results"]:
+        details = result["score_details"]["details"]
+        row = {name: number(details.get(name)) for name in NUMBERS}
+        row["value"] = result["score_details"]["score"]
+        row |= {name: int(row[name] or 0) for name in ("n_scored", "n_unscored")}
+        row |= {name: details[name] for name in ("metric", "slice_kind", "slice")} | {"unscored_reason": None}
+        rows.append(row)
+    unscored = own["eval_library"].get("additional_details", {}).get(UNSCORED)
+    for row in json.loads(unscored) if unscored else ():
+        rows.append(
+            {**row, **{name: number(row.get(name)) for name in ("value", "ci_low", "ci_high", "null_value")}}
+        )
+    return rows
+
+
 def assert_equal_rows(warehouse: Warehouse, own: dict[str, Any]) -> None:
     """Assert that an aggregate has every stored row of its run."""
     run = own["eval_library"]["additional_details"]["run_id"]
     stored = {
         (r["metric"], r["slice_kind"], r["slice"]): r for r in warehouse.query(STORED, [run]).to_dicts()
     }
-    read = {(r["metric"], r["slice_kind"], r["slice"]): r for r in eee_out.rows_of(own)}
+    read = {(r["metric"], r["slice_kind"], r["slice"]): r for r in rows_of(own)}
     assert read == stored
 
 

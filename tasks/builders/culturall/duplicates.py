@@ -49,8 +49,8 @@ def near_duplicates(
         same_meaning: minimum cosine, above 0.
     """
     wordings = [
-        _Wording([_plain(item.native) for item in items], [item.language for item in items], same_wording),
-        _Wording([_plain(item.english) for item in items], ["en"] * len(items), same_wording),
+        _Wording([_compared(item.native) for item in items], [item.language for item in items], same_wording),
+        _Wording([_compared(item.english) for item in items], ["en"] * len(items), same_wording),
     ]
     units = None if vectors is None else _units(vectors)
     is_unique = np.zeros(len(items), dtype=bool)
@@ -100,7 +100,7 @@ class _Wording:
         return f"{score:.0f} % the same" if score else ""
 
 
-def _plain(texts: ItemTexts | None) -> str:
+def _compared(texts: ItemTexts | None) -> str:
     return plain(" ".join(texts[:3])) if texts else ""
 
 

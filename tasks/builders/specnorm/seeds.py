@@ -166,11 +166,6 @@ def select(seeds: Sequence[Seed], n: int, seed: int = 0, similar: float = 90.0) 
     return chosen
 
 
-def coverage(seeds: Sequence[Seed]) -> float:
-    """Return F of ``select`` for these seeds: 0 for none, larger for more or more diverse seeds."""
-    return float(np.sqrt(_features(seeds).sum(axis=0)).sum())
-
-
 def _similarity(text: str, others: Sequence[str]) -> NDArray[np.float32]:
     """Return the similarity of a text to each of the others, 0 to 100."""
     scores = process.cdist([text], others, scorer=fuzz.token_sort_ratio)[0]

@@ -73,7 +73,7 @@ class CloneProgram:
                 category = str(call.get("category") or "none")
                 row = {
                     "scenario": str(name),
-                    "dimension": _plain(dimension),
+                    "dimension": dimension_name(dimension),
                     "category": category,
                     "text": text,
                 }
@@ -94,7 +94,7 @@ class CloneProgram:
             if not _poles(value):
                 self._fault("evaluator.py: dimension_exemplars cannot be read: write exemplar.csv by hand")
         return [
-            {"dimension": _plain(dimension), "pole": pole, "number": str(number), "text": str(text)}
+            {"dimension": dimension_name(dimension), "pole": pole, "number": str(number), "text": str(text)}
             for dimension, pole, texts in _poles(value)
             for number, text in enumerate(texts, 1)
         ]
@@ -119,7 +119,7 @@ class CloneProgram:
                 "profile": PROFILE,
                 "country": str(about.get("name", name)),
                 "framework": "hofstede",
-                "dimension": _plain(dimension),
+                "dimension": dimension_name(dimension),
                 "score": float(score),
             }
             for name, about in self.cultures().items()
@@ -341,9 +341,10 @@ def _first_of(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
     return next((fields[name] for name in names if fields.get(name)), None)
 
 
-def _plain(dimension: Any) -> str:
-    """Return this project's name of a dimension: IDV and Individualism become individualism."""
-    name = "_".join("".join(c if c.isalnum() else " " for c in str(dimension).casefold()).split())
+def dimension_name(text: Any) -> str:
+    """Return the dimension: "IDV", "Individualism (IDV)" and "IDV (Individualism)" become individualism."""
+    words = "".join(c if c.isalnum() else " " for c in str(text).casefold().partition("(")[0])
+    name = "_".join(words.split())
     return DIMENSIONS.get(name, name)
 
 

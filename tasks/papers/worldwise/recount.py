@@ -20,7 +20,7 @@ from tasks.metrics.types import BoolArray, FloatArray
 from tasks.papers.reproduction import Rows, Tools, model_names
 from tasks.papers.values import Pieces, Slot
 from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, StoredAnswer, WorldwiseFiles, WorldwiseOptions
-from tasks.papers.worldwise.program import DIMENSIONS, PROFILE
+from tasks.papers.worldwise.program import PROFILE, dimension_name
 
 Labels = NDArray[np.str_]
 
@@ -195,13 +195,6 @@ def culture_code(countries: Rows) -> Callable[[str], str]:
         return BASELINE if plain.casefold() == BASELINE else codes.code(plain) or plain
 
     return code
-
-
-def dimension_name(text: str) -> str:
-    """Return the dimension: "IDV", "Individualism (IDV)" and "IDV (Individualism)" become individualism."""
-    names = [part.strip(" )") for part in text.casefold().split("(")]
-    plain = re.sub(r"\W+", "_", names[0])
-    return DIMENSIONS.get(plain, plain)
 
 
 def scored(table: Recount, stored: WorldwiseFiles, options: WorldwiseOptions, tools: Tools) -> Recount:

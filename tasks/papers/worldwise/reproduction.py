@@ -17,10 +17,10 @@ from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.value_shift import persona_shift
 from tasks.papers.reproduction import NoNumber, Numbers, PrintedCell, RecomputedCell, Reproduction
 from tasks.papers.worldwise.files import SOURCES, WorldwiseFiles, WorldwiseOptions, complete, read
+from tasks.papers.worldwise.program import dimension_name
 from tasks.papers.worldwise.recount import (
     Recount,
     culture_code,
-    dimension_name,
     recount,
     scored,
     stereotypes,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.builders.specnorm.seeds import Seed, coverage, select
+from tasks.builders.specnorm.seeds import Seed, select
 from tasks.evaluations.cure.benchmarks.cues import KINDS, Cue
 
 WORDS = ("tea", "shoes", "elders", "bread", "river", "song", "market", "silver", "winter", "kneel")
@@ -54,7 +54,6 @@ def test_smaller_choice_is_the_start_of_a_larger_one_in_any_order(
     random.shuffle(shuffled)
     assert select(pool, 6, seed) == select(shuffled, 6, seed)
     assert select(pool, n) == select(pool, 14)[:n]
-    assert coverage(pool) == pytest.approx(objective(pool))
 
 
 @settings(max_examples=20, deadline=None)
