@@ -19,7 +19,7 @@ from tests.chaos.forked import Forked, dishes_of, pages_of, queue_of
 from tests.golden.conftest import Homes, fresh, server
 from tests.golden.harness import EVALUATIONS, differences, golden_path, metric_rows, read_golden
 from tests.golden.test_contract import assert_nothing_twice
-from tests.ingest.rows import dishes
+from tests.ingest.conftest import dishes
 from warehouse import Warehouse, run_checks
 
 __all__ = ["fresh", "server"]

@@ -9,7 +9,7 @@ import pytest
 from deployments.cli import ingest as cli_ingest
 from deployments.serve.server import ServerError
 from tests.deployments.commands import call, refused
-from tests.ingest.rows import attempts, items
+from tests.ingest.conftest import attempts, items
 from warehouse import Warehouse
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import command, environment
 from tests.http_server import Answer, Request, serving
-from tests.ingest.rows import attempts, dishes, items
+from tests.ingest.conftest import attempts, dishes, items
 from tests.scrapers.wikidata.servers import oxigraph, reply
 from warehouse import Warehouse, run_checks
 

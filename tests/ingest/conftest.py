@@ -1,4 +1,4 @@
-"""A warehouse per test, a local server with hand-made pages, and sessions that may reach it."""
+"""A warehouse per test, a local server with hand-made pages, sessions that may reach it, and rows to read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,3 +52,20 @@ def serve(web: MisbehavingServer) -> Serve:
             web.replies[f"/{path}"] = [Reply(body=PAGES[name])]
 
     return answer
+
+
+def attempts(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """Return the rows of the table ``ingest``, oldest first."""
+    return warehouse.query("SELECT * FROM ingest ORDER BY started_at, source").to_dicts()
+
+
+def items(warehouse: Warehouse, item_list: str) -> list[dict[str, Any]]:
+    """Return the current items of a list."""
+    query = "SELECT item, aliases, countries, ingredients, code FROM current_item WHERE item_list = ?"
+    return warehouse.query(f"{query} ORDER BY position", [item_list]).to_dicts()
+
+
+def dishes(warehouse: Warehouse, dish_set: str) -> list[dict[str, Any]]:
+    """Return the rows of a loaded dish set."""
+    query = "SELECT * FROM dish WHERE dish_set = ? ORDER BY url, language"
+    return warehouse.query(query, [dish_set]).to_dicts()

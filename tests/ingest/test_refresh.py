@@ -15,8 +15,7 @@ from scrapers.http import PoliteSession
 from scrapers.model import ScrapeError, TransientError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
-from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
-from tests.ingest.rows import attempts, items
+from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve, attempts, items
 from tests.scrapers.hand_made import PAGES
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
 from warehouse import ReferenceItem, Warehouse, replace_item_list, run_checks
