@@ -74,7 +74,6 @@ OWN = {
     "tasks/evaluations/cure/study.py": "shipped",
     "tasks/evaluations/imported/report.py": "a table of its own",
     "tasks/exchange/eee.py": "schemas, shipped",
-    "tasks/exchange/eee_out.py": "a table of its own",
     "tasks/evaluations/explication/texts.py": "shipped",
     "tasks/evaluations/explication/measures.py": "shipped",
     "tasks/evaluations/explication/interview.py": "shipped",
