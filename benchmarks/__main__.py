@@ -15,7 +15,6 @@ FIGURES = {
     "probing": "scoring",
     "metrics": "metrics",
     "probing_metrics": "metrics",
-    "queries": "queries",
     "busy": "busy",
     "choices": "choices",
     "choices_plan": "choices",

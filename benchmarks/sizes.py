@@ -19,7 +19,6 @@ class Sizes:
         compared: number of candidates for the comparison of scores.
         matrices, matrix_items: number of one model's matrices, each 170 countries x matrix_items.
         resamples: number of half-samples of the countries, for the intervals.
-        stored_items: number of items per question and country in the warehouse of the query timings.
         busy_answers: number of answers per evaluation for which a simulated engine waits.
         choices: number of items of a choice that is planned.
         choice_documents, choice_sample: number of documents with options, and of those that peers score.
@@ -43,7 +42,6 @@ class Sizes:
     matrices: int = 27
     matrix_items: int = 3750
     resamples: int = 200
-    stored_items: int = 2180
     busy_answers: int = 1_000_000
     choices: int = 2000
     choice_documents: int = 500
@@ -80,7 +78,6 @@ QUICK = Sizes(
     matrices=2,
     matrix_items=200,
     resamples=20,
-    stored_items=20,
     busy_answers=0,
     choices=40,
     choice_documents=8,
