@@ -93,24 +93,13 @@ def test_source_is_retried_twice(
         (TransientError("busy", 10.0), True),  # RETRY_AFTER_S
         (TransientError("busy", 11.0), False),
         (ScrapeError("there is no such page"), False),
+        (steps.Refused("5 items, at least 6 are expected"), False),
         (ValueError("a parser's fault"), False),
     ],
 )
 def test_only_transient_failures_are_retried(error: Exception, may_pass: bool) -> None:
     assert steps._is_transient(None, None, SimpleNamespace(data=error)) == may_pass
     assert steps.refresh.retry_condition_fn is steps._is_transient
-
-
-@pytest.mark.slow
-def test_refused_harvest_is_one_row_and_is_not_retried(
-    run: Run, warehouse: Warehouse, web: MisbehavingServer, serve: Serve
-) -> None:
-    serve(religions="religions_ranges")
-    with pytest.raises(ScrapeError, match=r"^wikipedia-religions: 5 items, at least 6 are expected"):
-        run("wikipedia-religions", minimum=6)
-    assert len(web.asked(RELIGIONS)) == 1
-    (row,) = attempts(warehouse)
-    assert (row["status"], row["n_kept"], row["n_pages"]) == ("refused", 5, 1)
 
 
 @pytest.mark.slow

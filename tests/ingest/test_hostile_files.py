@@ -12,7 +12,7 @@ import pytest
 
 from scrapers.csv_table import read
 from scrapers.fmlama import parse as parse_fmlama
-from scrapers.html_table import MAX_CHARACTERS, tables
+from scrapers.html_table import tables
 from scrapers.model import ScrapeError
 from scrapers.tasteatlas import parse as parse_tasteatlas
 
@@ -36,11 +36,6 @@ def test_page_reads_no_file_and_expands_no_entity(page: str) -> None:
     found = str(tables(PAGES[page]))
     assert "root:" not in found
     assert len(found) < 2000
-
-
-def test_too_long_page_is_refused() -> None:
-    with pytest.raises(ScrapeError, match="no source has such pages"):
-        tables("<table><tr><td>" + "x" * MAX_CHARACTERS)
 
 
 ENDLESS = [b"a,b\n" + b"x" * 200_000 + b",1\n", b'a\n"' + b"x\n" * 200_000, b"\0" * 100, b"", b"\xff\xfe\0"]

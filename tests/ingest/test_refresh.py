@@ -144,24 +144,6 @@ def test_accepted_shrinkage_replaces_and_a_refusal_keeps_the_old_count(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-@pytest.mark.parametrize(
-    ("page", "message"),
-    [
-        ("currencies_changed_layout", "layout has probably changed; it has: Country, Money, ISO code"),
-        ("currencies_empty_table", "no item was found"),
-        ("currencies_truncated", "ends in the middle"),
-    ],
-)
-def test_changed_page_is_refused_and_replaces_nothing(
-    warehouse: Warehouse, serve: Serve, page: str, message: str
-) -> None:
-    serve(currencies=page)
-    before = items(warehouse, "currencies")
-    with pytest.raises(ScrapeError, match=message):
-        refresh("wikipedia-currencies")
-    assert items(warehouse, "currencies") == before
-
-
 @pytest.mark.parametrize("contact", [None, "", "Jane Doe", "Jane <jane@example.org>"])
 def test_without_a_contact_no_request_is_sent(
     warehouse: Warehouse, web: MisbehavingServer, contact: str | None

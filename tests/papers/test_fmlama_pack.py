@@ -20,11 +20,10 @@ from tasks.evaluations.fmlama.study import build_study
 from tasks.evaluations.settings import OwnPack, compared, settings
 from tasks.loop.prompts import Completion
 from tasks.packs.files import read_csv
-from tasks.packs.published import BenchmarkError
 from tasks.packs.shape import content_hash
 from tasks.papers.fmlama import message
 from tasks.papers.fmlama.importer import IMPORTER
-from tasks.papers.fmlama.raw import dishes_of_csv, ingredients
+from tasks.papers.fmlama.raw import ingredients
 from tasks.papers.importing import Pack, pack_from
 from tests.evaluations.fmlama.conftest import dish_rows, template_rows
 
@@ -164,37 +163,6 @@ def test_ingredients_are_read_from_every_published_form(cell: Any, names: list[s
         assert ingredients(cell) == names
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_dishes_are_read_in_any_encoding_and_separator(tmp_path: Path, encoding: str, delimiter: str) -> None:
-    """Files have other separators and line ends, and quotation marks within cells."""
-    header = delimiter.join(("URL", "origin", "name", "lang", "hasParts"))
-    cells = (("Q1", "Italy", "crème", "en", "\"{'a, b'}\""), ("Q2", "x", 'a"b', "en", "c"))
-    rows = [delimiter.join(each) for each in cells]
-    (tmp_path / "Dishes.csv").write_bytes("\r\n".join([header, *rows, ""]).encode(encoding))
-    read_rows = dishes_of_csv(tmp_path / "Dishes.csv")
-    assert [(row["url"], row["name"], row["ingredients"]) for row in read_rows[:2]] == [
-        ("Q1", "crème", ["a", "b"]), ("Q2", 'a"b', ["c"]),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [
-        ("Q1,Italy,pie, large,en,{'a'}", "line 2: 6 cells for 5 columns"),
-        ("Q1,Italy,pie,{'a'}", "line 2: 4 cells for 5 columns"),
-        ("Q1,Italy,pie\0,en,{'a'}", "line 2: it has a NUL character"),
-        ("Q1,Italy,cr\udce8me,en,{'a'}", "line 2: it is not UTF-8"),
-    ],
-)
-def test_a_dish_in_the_wrong_columns_is_refused(tmp_path: Path, content: str, fault: str) -> None:
-    """A name with a comma without quotes would give the dish the language " large"."""
-    text = f"url,origin,name,lang,hasParts\n{content}\n"
-    (tmp_path / "Dishes.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(BenchmarkError, match=fault):
-        dishes_of_csv(tmp_path / "Dishes.csv")
-
-
 def test_broken_files_leave_the_rest_of_the_pack(tmp_path: Path) -> None:
     folder = clone(tmp_path)
     (folder / "data/Dishes.csv").write_bytes(b"PK\x03\x04 not a table")
@@ -206,11 +174,6 @@ def test_broken_files_leave_the_rest_of_the_pack(tmp_path: Path) -> None:
     assert "ru_templates.jsonl: 1 lines left out, the first: line 1: not JSON" in left_out
     assert "get_mAP_table.py" in left_out
     assert tomllib.loads(pack.files["fmlama/replaces.toml"])["files"] == ["dish"]
-    with pytest.raises(BenchmarkError, match="cannot be read"):
-        dishes_of_csv(tmp_path / "none.csv")
-    (tmp_path / "long.csv").write_text("url,origin,name,lang,hasParts\nQ1,Italy," + "x" * 200_000)
-    with pytest.raises(BenchmarkError, match=r"line 2: not a CSV file \(field larger"):
-        dishes_of_csv(tmp_path / "long.csv")
 
 
 def paper(profile: str, **more: Any) -> FmlamaParams:

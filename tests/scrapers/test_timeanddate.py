@@ -50,11 +50,6 @@ def test_changed_layout_is_refused() -> None:
         parse([US], COUNTRIES)
 
 
-def test_truncated_page_is_refused() -> None:
-    with pytest.raises(ScrapeError, match="us/2026: the page ends in the middle"):
-        parse([INDEX, FetchedPage(US.url, US.content[:-40])], COUNTRIES)
-
-
 class Site:
     """A site with the index and the page of the US for every country."""
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from scrapers.http import TooSlowError
-from scrapers.wikidata import Endpoint, Harvest, Traffic, fetch, join
+from scrapers.wikidata import Endpoint, Harvest, fetch, join
 from scrapers.wikidata.fetch import values
 from scrapers.wikidata.join import DISH_OUTCOMES, ROW_SCHEMA, language_tags
 
@@ -206,12 +206,3 @@ def test_invalid_language_tags_are_refused(wrong: str) -> None:
 def test_batch_below_one_is_refused(dishes_url: str) -> None:
     with pytest.raises(ValueError, match="at least one id, got 0"):
         harvest(dishes_url, batch=0)
-
-
-def test_harvest_has_the_endpoints_traffic(dishes_url: str) -> None:
-    endpoint = Endpoint(dishes_url, user_agent=AGENT, pause_s=0)
-    assert endpoint.traffic.queries == 0
-    got = fetch(endpoint, ["en"])
-    assert isinstance(got.traffic, Traffic)
-    assert got.traffic == endpoint.traffic
-    assert got.traffic.bytes > 10_000
