@@ -1,4 +1,4 @@
-"""A local HTTP server with scripted good and bad answers, which records its requests."""
+"""The scripted server with good and bad answers, which records its requests."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import os
 import socket
 import ssl
 import struct
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler
 from typing import Literal
+
+from tests.http_server import HttpServer, Request, Send
 
 Manner = Literal[
     "well", "truncated", "close", "drip body", "drip headers", "silent", "reset", "reset after", "slow"
@@ -35,30 +37,27 @@ class Reply:
     manner: Manner = "well"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Seen:
-    """A request, the time when its headers were complete (monotonic seconds), and its connection."""
+    """A request, the time when it was complete (monotonic seconds), and the connection of its answer."""
 
     path: str
     headers: dict[str, str]
     at: float
-    connection: object
+    connection: object = None
 
 
-class MisbehavingServer(ThreadingHTTPServer):
+class MisbehavingServer(HttpServer):
     """A server that gives ``replies[path]`` in turn and repeats the last one; other paths answer 404."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.replies: dict[str, list[Reply]] = defaultdict(lambda: [Reply(404)])
         self.requests: list[Seen] = []
-        self.at_work = 0
-        self.most_at_work = 0
         self.sni: list[str | None] = []
-        self.stopping = threading.Event()
-        self.lock = threading.Lock()
+        super().__init__(self._chosen)
+        self.server_port = int(self.address.rpartition(":")[2])
+        handler = self._server.RequestHandlerClass
+        handler.protocol_version, handler.disable_nagle_algorithm = "HTTP/1.1", True  # type: ignore[attr-defined]
 
     def url(self, path: str, host: str = "127.0.0.1", scheme: str = "http") -> str:
         """Return the address of a path."""
@@ -70,96 +69,67 @@ class MisbehavingServer(ThreadingHTTPServer):
 
     def use_tls(self, context: ssl.SSLContext) -> None:
         """Speak https from now on, and note the server name that clients ask for."""
+        context.sni_callback = lambda _, name, __: self.sni.append(name)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
-        def note(_: ssl.SSLObject, name: str | None, __: ssl.SSLContext) -> None:
-            self.sni.append(name)
+    def _chosen(self, request: Request) -> Send:
+        seen = Seen(request.path, dict(request.headers), time.monotonic())
+        with self.changed:
+            self.requests.append(seen)
+            replies = self.replies[request.path]
+            reply = replies.pop(0) if len(replies) > 1 else replies[0]
+        if reply.manner in ("silent", "slow"):
+            self.closing.wait(None if reply.manner == "silent" else 0.05)
+        return partial(self._answer, seen, reply)
 
-        context.sni_callback = note
-        self.socket = context.wrap_socket(self.socket, server_side=True)
+    def _answer(self, seen: Seen, reply: Reply, handler: BaseHTTPRequestHandler) -> None:
+        seen.connection = handler
+        if reply.manner == "reset":
+            return _reset(handler)
+        pairs = (("If-None-Match", "ETag"), ("If-Modified-Since", "Last-Modified"))
+        if any(
+            ours in reply.headers and seen.headers.get(theirs) == reply.headers[ours]
+            for theirs, ours in pairs
+        ):
+            handler.send_response(304)
+            return handler.end_headers()
+        handler.send_response(reply.status)
+        for name, value in reply.headers.items():
+            handler.send_header(name, value)
+        if reply.manner == "drip headers":
+            handler.flush_headers()
+            return self._drip(handler, b"X-Slow: ")
+        if reply.manner == "close":
+            handler.send_header("Connection", "close")
+        else:
+            length = 10**9 if reply.manner == "drip body" else len(reply.body) + (reply.manner == "truncated")
+            handler.send_header("Content-Length", str(length))
+        handler.end_headers()
+        handler.wfile.write(reply.body)
+        if reply.manner == "drip body":
+            self._drip(handler, b"")
+        if reply.manner == "reset after":
+            _reset(handler)
+        handler.close_connection = handler.close_connection or reply.manner == "truncated"
 
-    def next_reply(self, path: str) -> Reply:
-        with self.lock:
-            replies = self.replies[path]
-            return replies.pop(0) if len(replies) > 1 else replies[0]
+    def _drip(self, handler: BaseHTTPRequestHandler, first: bytes) -> None:
+        handler.wfile.write(first)
+        while not self.closing.wait(0.02):
+            handler.wfile.write(b"x")
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Print no traceback: tests let clients hang up."""
+
+def _reset(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+    # Without lingering, closing sends RST.
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    os.close(handler.connection.detach())
 
 
 @contextmanager
 def running() -> Iterator[MisbehavingServer]:
     """Yield a server for the duration of the block."""
-    with MisbehavingServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.stopping.set()
-            server.shutdown()
-            thread.join()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: MisbehavingServer
-
-    def do_GET(self) -> None:
-        server = self.server
-        with server.lock:
-            server.requests.append(Seen(self.path, dict(self.headers), time.monotonic(), self))
-            server.at_work += 1
-            server.most_at_work = max(server.most_at_work, server.at_work)
-        reply = server.next_reply(self.path)
-        if reply.manner in ("silent", "slow"):
-            server.stopping.wait(None if reply.manner == "silent" else 0.05)
-        with server.lock:  # from the first byte on, the client may send its next request
-            server.at_work -= 1
-        self._answer(reply)
-
-    def _answer(self, reply: Reply) -> None:
-        if reply.manner == "reset":
-            return self._reset()
-        if self._unchanged(reply):
-            self.send_response(304)
-            return self.end_headers()
-        self.send_response(reply.status)
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        if reply.manner == "drip headers":
-            self.flush_headers()
-            return self._drip(b"X-Slow: ")
-        if reply.manner == "close":
-            self.send_header("Connection", "close")
-        elif reply.manner == "drip body":
-            self.send_header("Content-Length", str(10**9))
-        else:
-            self.send_header("Content-Length", str(len(reply.body) + (reply.manner == "truncated")))
-        self.end_headers()
-        self.wfile.write(reply.body)
-        if reply.manner == "drip body":
-            self._drip(b"")
-        if reply.manner == "reset after":
-            self._reset()
-        self.close_connection = self.close_connection or reply.manner == "truncated"
-
-    def _unchanged(self, reply: Reply) -> bool:
-        pairs = (("If-None-Match", "ETag"), ("If-Modified-Since", "Last-Modified"))
-        return any(
-            ours in reply.headers and self.headers[theirs] == reply.headers[ours] for theirs, ours in pairs
-        )
-
-    def _drip(self, first: bytes) -> None:
-        self.wfile.write(first)
-        while not self.server.stopping.wait(0.02):
-            self.wfile.write(b"x")
-
-    def _reset(self) -> None:
-        self.close_connection = True
-        # Without lingering, closing sends RST.
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        os.close(self.connection.detach())
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
+    server = MisbehavingServer()
+    try:
+        yield server
+    finally:
+        server.close()

@@ -98,7 +98,7 @@ def test_refused_connection_is_transient(
     web: MisbehavingServer, open_session: OpenSession, clock: Clock
 ) -> None:
     address = web.url("/page")
-    web.server_close()
+    web.close()
     with pytest.raises(TransientError, match="refused"):
         open_session(retries=1).get(address)
     assert clock.slept == [1]

@@ -89,7 +89,7 @@ def test_threads_send_one_request_at_a_time(web: MisbehavingServer, open_session
     with ThreadPoolExecutor(4) as threads:
         pages = list(threads.map(lambda _: session.get(web.url("/page")), range(8)))
     assert [page.content for page in pages] == [b"x"] * 8
-    assert (web.most_at_work, len(web.asked("/robots.txt"))) == (1, 1)
+    assert (web.most_at_once, len(web.asked("/robots.txt"))) == (1, 1)
 
 
 NOW = datetime(2015, 10, 21, 7, 28, 0, tzinfo=UTC)
