@@ -255,11 +255,11 @@ def _other_numbers() -> Iterator[Case]:
     scenarios, data = dict.fromkeys((5, 12, 30), 8), "4 cultures, 2 answers a scenario"
     yield Case(
         "persona_recognition", data, scenarios, of.recognised, lambda sample: sample.intervals[0],
-        of.mean_recognition,
+        partial(of.mean_of, draw=of.recognised, number=lambda sample: sample.value[0], samples=300),
     )  # fmt: skip
     yield Case(
         "answer_variety", data, scenarios, of.recognised, lambda sample: sample.variety_intervals[0],
-        of.mean_variety,
+        partial(of.mean_of, draw=of.recognised, number=lambda sample: sample.variety[0], samples=300),
     )  # fmt: skip
 
 
@@ -272,13 +272,15 @@ def _country_numbers() -> Iterator[Case]:
                 partial(of.left_out, plural=plural), partial(of.spectrum_interval, place=place),
                 partial(of.mean_spectrum, plural=plural, place=place),
             )  # fmt: skip
+    one_country = partial(of.similarity, plural=0.5, fixed=True)
     yield Case(
-        "competence", "one country", {12: 4, 30: 4, 170: 20}, partial(of.similarity, plural=0.5, fixed=True),
-        of.competence_interval, of.mean_competence,
+        "competence", "one country", {12: 4, 30: 4, 170: 20}, one_country, of.competence_interval,
+        partial(of.mean_of, draw=one_country, number=of.competence, samples=1000),
     )  # fmt: skip
     yield Case(
         "paraphrase_agreement", "3 wordings", {12: 4, 30: 4, 170: 20},
-        of.phrasings, of.wording_interval, of.mean_wording,
+        of.phrasings, of.wording_interval,
+        partial(of.mean_of, draw=of.phrasings, number=of.wording, samples=1000),
     )  # fmt: skip
     numbers: dict[str, tuple[Callable[[FloatArray], float], Any]] = {
         "macro_f1": (of.category_f1, SHARE),
@@ -290,7 +292,7 @@ def _country_numbers() -> Iterator[Case]:
         yield Case(
             number, "9 domains", {12: 8, 30: 8, 170: 20}, of.domains,
             partial(of.of_halves, number=statistic, bounds=bounds, is_fisher=statistic is of.correlation),
-            partial(of.mean_of_domains, number=statistic),
+            partial(of.mean_over_countries, number=statistic),
         )  # fmt: skip
     near = {"as in table 1": None, "a domain 1 SE from the threshold": 1.0, "0.25 SE": 0.25}
     for name, errors in near.items():
@@ -304,7 +306,7 @@ def _country_numbers() -> Iterator[Case]:
         yield Case(
             "er_sr_correlation", f"27 questions, {name}", {14: 8, 30: 16}, partial(of.questions, order=order),
             partial(of.of_halves, number=of.correlation, bounds=CORRELATION, is_fisher=True),
-            partial(of.mean_of_questions, number=of.correlation, order=order),
+            partial(of.mean_over_countries, number=of.correlation, draw=of.questions, order=order),
         )  # fmt: skip
 
 

@@ -38,7 +38,9 @@ def questions(n_countries: int = 1) -> list[str]:
     """Return the question's prompts for the first countries of the list."""
     rows = _csv("question").join(_csv("domain"), on="domain").filter(question=QUESTION)
     row = rows.with_columns(pl.col("variant").cast(int), pl.col("human_score").cast(float)).row(0, named=True)
-    question = SpectralQuestion(**{name: row[name] for name in SpectralQuestion.__dataclass_fields__})
+    question = SpectralQuestion(
+        **{name: row[name] for name in SpectralQuestion.__dataclass_fields__ if name in row}
+    )
     return [question.prompt(name) for name in _csv("country")["name"][:n_countries]]
 
 

@@ -210,7 +210,7 @@ def _ranks(order: tuple[int, ...], rng: Generator, n: int) -> Difference:
 
 def _true_ranks(n: int) -> float:
     rng, rho = np.random.default_rng(0), partial(of.rank, place=0)
-    return of.mean_of_domains(rng, n, rho) - of.mean_of_domains(rng, n, rho, of.OTHER)
+    return of.mean_over_countries(rng, n, rho) - of.mean_over_countries(rng, n, rho, order=of.OTHER)
 
 
 def _by_halves(values: Sequence[Sequence[float]], n: int, is_correlation: bool) -> Difference:

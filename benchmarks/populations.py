@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,25 @@ Generator = np.random.Generator
 Labelled = tuple[list[str], list[str]]
 Clustered = tuple[FloatArray, FloatArray]
 """Values, and the cluster of each."""
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def by_seed(draw: Callable[Concatenate[int, P], T]) -> Callable[Concatenate[Generator, P], T]:
+    """Return a function of a seed as one of a generator; what several numbers use is drawn once."""
+    drawn = cache(draw)
+
+    def of_generator(rng: Generator, /, *arguments: P.args, **named: P.kwargs) -> T:
+        return drawn(int(rng.integers(2**32)), *arguments, **named)  # type: ignore[arg-type]
+
+    return of_generator
+
+
+def mean_of(
+    rng: Generator, n: int, draw: Callable[[Generator, int], T], number: Callable[[T], float], samples: int
+) -> float:
+    """Return the mean of a number over new samples of n clusters."""
+    return float(np.mean([number(draw(rng, n)) for _ in range(samples)]))
 
 
 def clustered(rng: Generator, n: int, mean: float) -> Clustered:
@@ -138,8 +157,13 @@ def share_interval(sides: tuple[FloatArray, FloatArray]) -> Interval:
     return intervals.jackknife_interval(n_value / total, left_out, SHARE)
 
 
-@cache
-def _recognised(seed: int, n: int, share: float, permutations: int) -> Recognition | None:
+@by_seed
+def recognised(seed: int, n: int, share: float = 0.1, permutations: int = 0) -> Recognition:
+    """Return the recognition of four cultures' answers to n scenarios, two answers each.
+
+    Args:
+        share: share of words that are replaced by typical words of the culture.
+    """
     draw, words = random.Random(seed), []
     for culture in range(4):
         for scenario in range(n):
@@ -148,26 +172,9 @@ def _recognised(seed: int, n: int, share: float, permutations: int) -> Recogniti
                 cliche = f"c{culture}-{draw.randrange(5)}"
                 words.append([cliche if draw.random() < share else word for word in plain])
     cultures, scenarios = np.repeat(np.arange(4), 2 * n), np.tile(np.repeat(np.arange(n), 2), 4)
-    return persona_recognition(words, cultures, scenarios, permutations, seed)
-
-
-def recognised(rng: Generator, n: int, share: float = 0.1, permutations: int = 0) -> Recognition:
-    """Return the recognition of four cultures' answers to n scenarios, two answers each.
-
-    Args:
-        share: share of words that are replaced by typical words of the culture.
-    """
-    result = _recognised(int(rng.integers(2**32)), n, share, permutations)
+    result = persona_recognition(words, cultures, scenarios, permutations, seed)
     assert result is not None
     return result
-
-
-def mean_recognition(rng: Generator, n: int) -> float:
-    return float(np.mean([recognised(rng, n).value[0] for _ in range(300)]))
-
-
-def mean_variety(rng: Generator, n: int) -> float:
-    return float(np.mean([recognised(rng, n).variety[0] for _ in range(300)]))
 
 
 _CORE, _REGION = np.random.default_rng(5).normal(0, 1.5, 60), np.random.default_rng(6).normal(0, 1, (8, 60))
@@ -193,16 +200,12 @@ def spectrum(matrix: FloatArray) -> FloatArray:
     return er_sr
 
 
-@cache
-def _left_out(seed: int, n: int, plural: float) -> FloatArray:
+@by_seed
+def left_out(seed: int, n: int, plural: float) -> FloatArray:
+    """Return [1 + g, 2]: ER and SR of n countries, and without each group of them."""
     matrix = similarity(np.random.default_rng(seed), n, plural)
     rest = spectral.spectra_of_subsets(matrix, intervals.jackknife_groups(n, 0))
     return np.concatenate([spectrum(matrix)[None], rest])
-
-
-def left_out(rng: Generator, n: int, plural: float) -> FloatArray:
-    """Return [1 + g, 2]: ER and SR of n countries, and without each group of them."""
-    return _left_out(int(rng.integers(2**32)), n, plural)
 
 
 def spectrum_interval(values: FloatArray, place: int) -> Interval:
@@ -235,22 +238,20 @@ SAME, OTHER = tuple(range(9)), (2, 0, 1, 4, 3, 6, 8, 5, 7)
 """Orders of the domains by plurality: people's order, and one that agrees with it less."""
 
 
-@cache
-def _domains(seed: int, n: int, halves: int, order: tuple[int, ...]) -> Domains:
+@by_seed
+def domains(seed: int, n: int, halves: int = 100, order: tuple[int, ...] = SAME) -> Domains:
     rng = np.random.default_rng(seed)
     members = [np.arange(n), *(intervals.half_samples(n, halves, 0) if halves else ())]
     matrices = (similarity(rng, n, plural) for plural in _PLURAL[list(order)])
     return Domains(n, np.stack([spectral.spectra_of_subsets(matrix, members) for matrix in matrices]))
 
 
-def domains(rng: Generator, n: int, halves: int = 100, order: tuple[int, ...] = SAME) -> Domains:
-    return _domains(int(rng.integers(2**32)), n, halves, order)
-
-
-def mean_of_domains(
-    rng: Generator, n: int, number: Callable[[FloatArray], float], order: tuple[int, ...] = SAME
-) -> float:
-    return float(np.mean([number(domains(rng, n, 0, order).spectra[:, 0]) for _ in range(500)]))
+def mean_over_countries(
+    rng: Generator, n: int, number: Callable[[FloatArray], float], draw: Callable[..., Domains] = domains,
+    order: tuple[int, ...] | None = SAME,
+) -> float:  # fmt: skip
+    """Return the mean of a number of spectra over new samples of countries."""
+    return mean_of(rng, n, partial(draw, halves=0, order=order), lambda s: number(s.spectra[:, 0]), 500)
 
 
 _APART = np.linspace(0.5, 3, 9)[[4, 7, 0, 8, 2, 5, 1, 6, 3]]
@@ -261,8 +262,9 @@ RISING, FALLING = (0, 1, 2, 3, 4, 5, 6, 7, 8), (8, 7, 6, 5, 4, 3, 2, 1, 0)
 """Orders of the weights by plurality, with which ER and SR agree strongly (rho -0.9) or hardly (0.1)."""
 
 
-@cache
-def _questions(seed: int, n: int, halves: int, order: tuple[int, ...] | None) -> Domains:
+@by_seed
+def questions(seed: int, n: int, halves: int = 100, order: tuple[int, ...] | None = None) -> Domains:
+    """Return 27 questions, three a domain, whose regions and plurality vary apart, or in this order."""
     rng = np.random.default_rng(seed)
     members = [np.arange(n), *(intervals.half_samples(n, halves, 0) if halves else ())]
     regions = rng.integers(0, 8, n)
@@ -274,17 +276,6 @@ def _questions(seed: int, n: int, halves: int, order: tuple[int, ...] | None) ->
             matrix = spectral.cosine_similarity(np.exp(_CORE + weight * _REGION[regions] + noise))
             spectra.append(spectral.spectra_of_subsets(matrix, members))
     return Domains(n, np.stack(spectra))
-
-
-def questions(rng: Generator, n: int, halves: int = 100, order: tuple[int, ...] | None = None) -> Domains:
-    """Return 27 questions, three a domain, whose regions and plurality vary apart, or in this order."""
-    return _questions(int(rng.integers(2**32)), n, halves, order)
-
-
-def mean_of_questions(
-    rng: Generator, n: int, number: Callable[[FloatArray], float], order: tuple[int, ...] | None = None
-) -> float:
-    return float(np.mean([number(questions(rng, n, 0, order).spectra[:, 0]) for _ in range(500)]))
 
 
 def of_halves(
@@ -321,10 +312,6 @@ def competence(matrix: FloatArray) -> float:
     return np.nan if loadings is None else float(loadings[0])
 
 
-def mean_competence(rng: Generator, n: int) -> float:
-    return float(np.mean([competence(similarity(rng, n, 0.5, fixed=True)) for _ in range(1000)]))
-
-
 def competence_interval(matrix: FloatArray) -> Interval:
     left_out_loadings = consensus.competence_left_out(matrix, intervals.jackknife_groups(len(matrix), 0))
     left_out = () if left_out_loadings is None else left_out_loadings[:, 0]
@@ -339,10 +326,6 @@ def phrasings(rng: Generator, n: int) -> list[FloatArray]:
 
 def wording(matrices: list[FloatArray]) -> float:
     return consensus.paraphrase_agreement(matrices) or 0.0
-
-
-def mean_wording(rng: Generator, n: int) -> float:
-    return float(np.mean([wording(phrasings(rng, n)) for _ in range(1000)]))
 
 
 def wording_interval(matrices: list[FloatArray]) -> Interval:

@@ -62,6 +62,8 @@ COMPOSED: list[tuple[str, list[tuple[str | Slot, ...]]]] = [
     ("return ' '.join([r.x or '', str(r.y)]).strip()", [(Slot("x"), " ", Slot("y"))]),
     ("return 'In {0} with {place} {p.q}'.format(r.x, place=r.y, p=r)",
      [("In ", Slot("x"), " with ", Slot("y"), " ", Slot("q"))]),
+    ("return 'yes' if 2 == 2 and 'b' not in WORDS and 'one' in WORDS and 1 < 2 and 2 > 1 and 1 <= 1 "
+     "and 2 >= 2 and 'b' != 'c' and 1 is not 2 and None is None else 'no'", [("yes",)]),
     ("return TEMPLATE.format(**C['a'])", [("Of b, c.",)]),
     ("return TEMPLATE.replace('{x}', r.x).replace('{y}', 'c')", [("Of ", Slot("x"), ", c.")]),
     ("return '%s of %s' % (r.x, 7)", [(Slot("x"), " of 7")]),
