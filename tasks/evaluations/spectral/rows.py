@@ -66,6 +66,8 @@ def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
         yield unscored("er_high", where, reason, n, 0.5)
         yield unscored("sr_high", where, reason, n, 0.5)
         yield unscored("top_item_share", where, reason, n)
+        if study.is_sampled:
+            yield unscored("answers_on_list", where, reason, n, 0.0)
     for name, q in score.questions.items():
         where = ("question", name)
         counts = (n - q.n_lost, q.n_lost)
