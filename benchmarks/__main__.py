@@ -22,6 +22,7 @@ FIGURES = {
     "replicas": "replicas",
     "gpu": "gpu",
     "coverage": "coverage",
+    "sampled_spectra": "sampled_spectra",
     "paired": "paired",
     "beyond_null": "beyond_null",
     "ranks": "ranks",

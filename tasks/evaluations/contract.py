@@ -295,6 +295,7 @@ class Evaluation(Generic[P, S, A]):
             nothing. described: for an evaluation from a recipe; None: it is in files.
         content: study -> what it was built from, as rows ``part_of`` and ``body``, stored by content with a
             run. restored: name and these rows -> the evaluation as it was. None: it is in the code, or packs.
+        settled: params, with the models' engines by name -> the params that the run is made with.
     """
 
     name: str
@@ -315,3 +316,4 @@ class Evaluation(Generic[P, S, A]):
     described: Described | None = None
     content: Callable[[S], Rows] | None = None
     restored: Callable[[str, Rows], Evaluation[Any, Any, Any]] | None = None
+    settled: Callable[[P, Mapping[str, Engine]], P] = lambda params, engines: params

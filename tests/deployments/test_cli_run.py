@@ -131,9 +131,11 @@ def test_model_that_cannot_score_is_refused_before_any_request(warehouse: Wareho
     (home / "engines" / "served.toml").write_text(
         'kind = "openai"\nmodel = "b"\nbase_url = "http://127.0.0.1:9/v1"\n'
     )
-    for more in ((), ("-m", "fake-a")):
+    for more in (("-m", "fake-a"), ("--elicit", "logprobs")):
         text = run("-m", "served", *more, *SMALL, "--dry-run", code=1)
         assert text.count("a server gives no log-probabilities of given texts") == 1
+    alone = run("-m", "served", *SMALL, "--dry-run")
+    assert "10 written answers to each (only numbers of as many compare)" in alone
     run("-m", "served", "-m", "fake-a", *SMALL, code=1)
     board = warehouse.query("SELECT model FROM leaderboard_spectral WHERE NOT is_null")["model"].to_list()
     assert board == ["fake-a"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,22 +16,24 @@ from tasks.evaluations.spectral.read import (
     ModelScore,
     QuestionAnswers,
     domain_similarity,
+    from_draws,
     from_list,
     score_model,
 )
 from tasks.evaluations.spectral.read import shuffled as shuffled_answers
 from tasks.evaluations.spectral.rows import constant_rows, er_sr_of, model_rows, robustness_rows, splits
 from tasks.evaluations.spectral.samples import samples
+from tasks.evaluations.spectral.sampling import drawn_prompts
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy, build_study
 from tasks.loop.items import ItemScores
-from tasks.loop.requests import Engine
+from tasks.loop.requests import Engine, Request
 
 CONSTANT_MODELS = ("null:uniform-by-domain", "null:always-LH")
 
 TABLES = {
     "country": "SELECT country, name FROM country",
     "question": "SELECT *, 80 AS human_n FROM question JOIN domain USING (domain)",  # section 3.2
-    "item": "SELECT item_list, item, countries FROM current_item",
+    "item": "SELECT item_list, item, countries, aliases FROM current_item",
     "human": """
         SELECT * FROM human_domain WHERE study = split_part($human::VARCHAR, ':', 1)
             AND ($human::VARCHAR LIKE '%:' || snapshot OR $human::VARCHAR NOT LIKE '%:%')
@@ -65,15 +67,31 @@ def request(study: SpectralStudy, question: SpectralQuestion) -> ItemScores:
     )
 
 
-def ask(study: SpectralStudy, completions: Completions) -> list[ItemScores]:
-    """Yield the requests of every question; no request depends on earlier answers."""
+def ask(study: SpectralStudy, completions: Completions) -> Sequence[Request[Any]]:
+    """Return the requests of every question; only sampled answers that name no item are asked for again."""
+    if study.is_sampled:
+        return [drawn_prompts(study, question, completions) for question in study.questions]
     return [request(study, question) for question in study.questions]
+
+
+def settled(params: SpectralParams, engines: Mapping[str, Engine]) -> SpectralParams:
+    """Return the params with answers sampled where no model gives log-probabilities and nobody chose.
+
+    Beside models that give them, such a model is left out with the reason: numbers of both kinds are not
+    comparable. Sampled answers are matched with whole lists.
+    """
+    if params.elicit is None and all(each.spec and each.spec.is_served for each in engines.values()):
+        params = params.model_copy(update={"elicit": "sampling"})
+    whole = {"max_items": None} if params.elicit == "sampling" else {}
+    return params.model_copy(update=whole)
 
 
 def stored_answers(
     study: SpectralStudy, completions: Completions, question: SpectralQuestion
 ) -> QuestionAnswers | str:
     """Return a model's stored answers to a question, or the reason why there are none."""
+    if study.is_sampled:
+        return from_draws(study, completions, question)
     stored = completions(request(study, question))
     return stored if isinstance(stored, str) else QuestionAnswers(stored.logprobs, stored.n_tokens)
 
@@ -103,7 +121,7 @@ def make_rows(study: SpectralStudy, cohort: Cohort[SpectralAnswers], shared: Any
     look_up = er_sr_of(lookup["null:list-frequency"])
     metrics = {model: model_rows(study, score, split[model], look_up) for model, score in everyone.items()}
     of_cohort = {model: answers.own.panel for model, answers in cohort.against.items()}
-    for model, score in own.items():
+    for model, score in own.items() if not study.is_sampled else ():
         metrics[model] += robustness_rows(study, score, of_cohort)
     metrics |= {model: constant_rows(study, model) for model in CONSTANT_MODELS}
     return Tables(metrics, {model: _similarity(study, score) for model, score in own.items()})
@@ -124,12 +142,21 @@ def _similarity(study: SpectralStudy, score: ModelScore) -> list[Detail]:
         )
         for domain, matrix in domain_similarity(score).items()
     ]
+    frames = [frame.filter(pl.col("similarity").is_not_nan()) for frame in frames]
     return [Detail("country_similarity", pl.concat(frames))] if frames else []
+
+
+def _size(study: SpectralStudy) -> str:
+    """Return the study in words, and what its numbers compare with where answers are sampled."""
+    size = f"{len(study.countries)} countries, {len(study.questions)} questions"
+    if not study.is_sampled:
+        return size
+    return f"{size}, {study.params.draws} written answers to each (only numbers of as many compare)"
 
 
 EVALUATION = Evaluation(
     "spectral", SpectralParams, TABLES, study, ask, read, make_rows,
     samples=lambda study, completions: samples(study, completions, stored_answers),
-    size=lambda study: f"{len(study.countries)} countries, {len(study.questions)} questions",
-    pack=PACK,
+    size=_size,
+    pack=PACK, settled=settled,
 )  # fmt: skip

@@ -6,14 +6,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from tasks.evaluations.contract import Params
+from tasks.evaluations.contract import GenerationParams
 
 SCORES_VERSION = 5
 """Part of config_hash; raise it whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number.
 """
 
+SAMPLING_VERSION = 1
+"""Part of config_hash where answers are sampled; raise it whenever an answer may count as another item."""
 
-class SpectralParams(Params):
+
+class SpectralParams(GenerationParams):
     """Models to measure and questions to send.
 
     Changing any field but models, occasion, dtype, part size and profile starts a new leaderboard.
@@ -42,3 +45,14 @@ class SpectralParams(Params):
     countries_per_part: int = Field(
         34, ge=1, description="countries stored together; a killed run loses at most this many"
     )
+    elicit: Literal["logprobs", "sampling"] | None = Field(
+        None,
+        description="where distributions come from: log-probabilities of the list's items (the paper), or "
+        "answers that the model writes, several for each country. Empty: sampling where no model "
+        "gives log-probabilities",
+    )
+    draws: int = Field(
+        10, ge=5, le=100, description="answers for each country and question, if they are sampled"
+    )
+    temperature: float = Field(1.0, gt=0, le=2, description="temperature of sampled answers")
+    max_tokens: int = Field(32, ge=4, description="limit of a sampled answer")

@@ -4,20 +4,27 @@ question at a time, so that at most one countries x items matrix is in memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.evaluations.contract import Completions
 from tasks.evaluations.spectral.panel import Spectra, spectra
+from tasks.evaluations.spectral.sampling import counted, drawn, drawn_from, equal_countries
 from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics import intervals, nulls, spectral
 from tasks.metrics.classification import rounded
-from tasks.metrics.types import FloatArray
+from tasks.metrics.types import FloatArray, IntArray
 
 MIN_COUNTRIES = 12
 """Least number of countries for which intervals of spectra and derived numbers reach their coverage."""
+MIN_SAMPLED = 60
+"""Least number of countries where distributions are shares of draws (docs/intervals.md)."""
+MOST_LOST = 0.1
+"""Largest share of lost countries of a scored question: effective rank depends on their number."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +35,15 @@ class QuestionAnswers:
         logprobs: [n, t] natural-log probabilities; row i is the i-th country of the study.
         n_tokens: [t] tokens of each item.
         is_distribution: the rows are distributions over the list already, so no length normalisation applies.
+        n_draws: draws that each row is the share of; a row of -inf is a lost country. 0: the rows are exact.
+        on_list: [n] share of a country's answers that name an item; None if the rows are exact.
     """
 
     logprobs: FloatArray
     n_tokens: NDArray[np.int64]
     is_distribution: bool = False
+    n_draws: int = 0
+    on_list: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -43,11 +54,13 @@ class QuestionScore:
         er, sr: effective rank and spectral gap ratio over all countries (equation 2).
         er_halves, sr_halves: [r] the same for random halves of the countries (``intervals.half_samples``).
         er_left_out, sr_left_out: [g] the same with some countries left out (``intervals.jackknife_groups``).
-        similarity: [n, n] cosines between countries.
-        top: [n] probability of the item that is the most probable on average over the countries.
+        similarity: [n, n] cosines between countries; NaN for a lost country.
+        top: [n] probability of the item that is the most probable on average over the countries; NaN if lost.
         mass, mass_null: [n] probability that the country's own answer, and another country's answer, puts on
-            the country's listed items; NaN for a country without listed items (internal only: counted as
-            unscored when aggregated).
+            the country's listed items; NaN for a country without listed items or lost (internal only: counted
+            as unscored when aggregated).
+        er_null, sr_null: of countries that all have one distribution.
+        on_list: as of ``QuestionAnswers``.
     """
 
     question: SpectralQuestion
@@ -61,6 +74,14 @@ class QuestionScore:
     top: FloatArray
     mass: FloatArray
     mass_null: FloatArray
+    er_null: float = 1.0
+    sr_null: float = math.inf
+    on_list: FloatArray | None = None
+
+    @property
+    def n_lost(self) -> int:
+        """Countries without a row."""
+        return int(np.isnan(self.top).sum())
 
 
 @dataclass(frozen=True)
@@ -100,14 +121,21 @@ def score_model(
         items = study.lists[question.item_list]
         h = distribution(answers, items, study.params.normalisation)
         scored[question.question] = score_question(study, question, h, subsets)
-        if with_panel:
+        if answers.n_draws:
+            scored[question.question] = _with_null(scored[question.question], answers, study.params.seed)
+        if with_panel and not answers.n_draws:
             panel[question.question] = spectra(answers.logprobs, answers.n_tokens, items)
     return ModelScore(scored, unscored, panel)
 
 
 def distribution(answers: QuestionAnswers, items: ItemList, normalisation: str) -> FloatArray:
-    """[n, t] the country-level distributions H: softmax over the list's items (section 3.3)."""
+    """[n, t] the country-level distributions H: softmax over the list's items (section 3.3); NaN if lost."""
     logprobs = answers.logprobs
+    if answers.n_draws:
+        present = np.isfinite(logprobs.max(axis=1))
+        h = np.full(logprobs.shape, np.nan)
+        h[present] = spectral.softmax(logprobs[present])
+        return h
     if answers.is_distribution:
         return spectral.softmax(logprobs)
     if normalisation == "per_token":
@@ -117,12 +145,17 @@ def distribution(answers: QuestionAnswers, items: ItemList, normalisation: str) 
     return spectral.softmax(logprobs)
 
 
+def least_countries(study: SpectralStudy) -> int:
+    """Return the least number of countries that intervals need."""
+    return MIN_SAMPLED if study.is_sampled else MIN_COUNTRIES
+
+
 def country_subsets(study: SpectralStudy) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
     """Return half-samples and leave-out subsets of the countries, the same for every question and model. Both
-    are empty below ``MIN_COUNTRIES``.
+    are empty below ``least_countries``.
     """
     n, seed = len(study.countries), study.params.seed
-    if n < MIN_COUNTRIES:
+    if n < least_countries(study):
         return np.empty((0, n // 2), dtype=np.intp), []
     return intervals.half_samples(n, study.params.half_samples, seed), intervals.jackknife_groups(n, seed)
 
@@ -137,10 +170,20 @@ def score_question(
     ``country_subsets``. The rows are sorted before the spectrum is computed. So shuffling the countries
     leaves ER and SR equal to the last bit, and no question changes its side of a median.
     """
-    similarity = spectral.cosine_similarity(h, names=list(study.countries.values()))
-    values = spectral.eigenvalues(h[sorted(range(len(h)), key=lambda row: h[row].tobytes())])
-    halves, left_out = (spectral.spectra_of_subsets(similarity, of_kind) for of_kind in subsets)
-    member = membership(study, study.lists[question.item_list])
+    present = np.flatnonzero(~np.isnan(h[:, 0]))
+    names, own = list(study.countries.values()), h[present]
+    similarity = spectral.cosine_similarity(own, names=[names[i] for i in present])
+    values = spectral.eigenvalues(own[sorted(range(len(own)), key=lambda row: own[row].tobytes())])
+    halves, left_out = (
+        spectral.spectra_of_subsets(
+            similarity, (np.searchsorted(present, each[np.isin(each, present)]) for each in of_kind)
+        )
+        for of_kind in subsets
+    )
+    member = membership(study, study.lists[question.item_list])[present]
+    n = len(study.countries)
+    everyone = np.full((n, n), np.nan)
+    everyone[np.ix_(present, present)] = similarity
     return QuestionScore(
         question=question,
         er=spectral.effective_rank(values),
@@ -149,11 +192,20 @@ def score_question(
         sr_halves=halves[:, 1],
         er_left_out=left_out[:, 0],
         sr_left_out=left_out[:, 1],
-        similarity=similarity,
-        top=h[:, int(h.mean(axis=0).argmax())],
-        mass=_spread(*nulls.reference_mass(h, member)),
-        mass_null=_spread(*nulls.reference_mass_null(h, member)),
+        similarity=everyone,
+        top=_placed(own[:, int(own.mean(axis=0).argmax())], present, n),
+        mass=_placed(_spread(*nulls.reference_mass(own, member)), present, n),
+        mass_null=_placed(_spread(*nulls.reference_mass_null(own, member)), present, n),
     )
+
+
+def _with_null(score: QuestionScore, answers: QuestionAnswers, seed: int) -> QuestionScore:
+    """Return the score with the mean ER and SR of countries that all draw from one distribution."""
+    tables = equal_countries(answers.logprobs, answers.n_draws, seed)
+    values = [spectral.eigenvalues(spectral.softmax(table)) for table in tables]
+    er = np.mean([spectral.effective_rank(v) for v in values])
+    sr = np.exp(np.mean(np.log([spectral.spectral_gap_ratio(v) for v in values])))
+    return replace(score, er_null=float(er), sr_null=float(sr), on_list=answers.on_list)
 
 
 def membership(study: SpectralStudy, items: ItemList) -> NDArray[np.bool_]:
@@ -175,13 +227,33 @@ def shuffled(study: SpectralStudy, answers: QuestionAnswers, question: SpectralQ
 def from_list(study: SpectralStudy, question: SpectralQuestion) -> QuestionAnswers:
     """Return the answers of a look-up in the reference list, without a model (``nulls.list_frequency``)."""
     items = study.lists[question.item_list]
+    h, n_tokens = nulls.list_frequency(len(study.countries), membership(study, items)), _ones(items)
+    if study.is_sampled:
+        n = counted(study.params.draws)
+        return QuestionAnswers(drawn_from(h, n, study.params.seed), n_tokens, True, n)
     with np.errstate(divide="ignore"):  # an item of no chosen country is impossible: log 0
-        logprobs = np.log(nulls.list_frequency(len(study.countries), membership(study, items)))
-    return QuestionAnswers(logprobs, np.ones(len(items.items), dtype=np.int64), is_distribution=True)
+        return QuestionAnswers(np.log(h), n_tokens, is_distribution=True)
+
+
+def from_draws(
+    study: SpectralStudy, completions: Completions, question: SpectralQuestion
+) -> QuestionAnswers | str:
+    """Return the shares of the items among a model's written answers, or the reason why there are none."""
+    shares, on_list = drawn(study, question, completions)
+    if not np.isfinite(shares).any():
+        return "no country has enough answers that name an item of the list"
+    n_tokens = _ones(study.lists[question.item_list])
+    return QuestionAnswers(shares, n_tokens, True, counted(study.params.draws), on_list)
+
+
+def _ones(items: ItemList) -> NDArray[np.int64]:
+    return np.ones(len(items.items), dtype=np.int64)
 
 
 def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
-    """Return each domain's [n, n] mean cosine matrix over its scored questions."""
+    """Return each domain's [n, n] mean cosine matrix over its scored questions; NaN for a country that one of
+    them has lost.
+    """
     by_domain: dict[str, list[FloatArray]] = {}
     for s in score.questions.values():
         by_domain.setdefault(s.question.domain, []).append(s.similarity)
@@ -189,8 +261,12 @@ def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
 
 
 def _fault(study: SpectralStudy, answers: QuestionAnswers) -> str | None:
-    """Return why some country's answers are not a distribution, or None if all are."""
+    """Return why some country's answers are not a distribution, or None if all are, or enough of draws."""
     bad = np.flatnonzero(~np.isfinite(answers.logprobs.max(axis=1)))  # max() carries NaN
+    if answers.n_draws:
+        n = len(answers.logprobs)
+        too_many = len(bad) > MOST_LOST * n or n - len(bad) < 2
+        return f"{len(bad)} of {n} countries have too few answers that name an item" if too_many else None
     if not bad.size:
         return None
     names = list(study.countries.values())
@@ -202,6 +278,11 @@ def _spread(values: FloatArray, scored: NDArray[np.bool_]) -> FloatArray:
     out = np.full(len(scored), np.nan)
     out[scored] = values
     return out
+
+
+def _placed(values: FloatArray, present: IntArray, n: int) -> FloatArray:
+    """Return [n] the values at the places of the countries that are present, NaN elsewhere."""
+    return _spread(values, np.isin(np.arange(n), present))
 
 
 def er_columns(q: QuestionScore) -> FloatArray:

@@ -12,6 +12,8 @@ import polars as pl
 from markupsafe import Markup
 
 from tasks.evaluations.spectral.panel import CHOICES
+from tasks.evaluations.spectral.sampling import counted
+from tasks.metrics.agreement import spearman_interval, spearman_test
 from tasks.report import Badge, Frames, Row, in_order_of, value_of, view
 from tasks.report.bars import Bars, Legend, bar_of
 from tasks.report.cache import digest
@@ -53,6 +55,12 @@ class SpectralData(Frames):
     domains: pl.DataFrame = view("spectral_domain")
     cohort: pl.DataFrame = view("report_cohort")
     doubts: pl.DataFrame = view("report_doubt")
+    calibration: pl.DataFrame = view("spectral_calibration")
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the distributions are shares of written answers."""
+        return self.params.get("elicit") == "sampling"
 
     @cached_property
     def competence(self) -> dict[tuple[str, str], dict[str, float | None]]:
@@ -274,6 +282,35 @@ def _robustness(data: SpectralData) -> list[Section]:
     return [Section("robustness", "Does the order of models depend on choices?", [shown])] if data.choices else []
 
 
+def _sampled(data: SpectralData) -> list[Section]:
+    """Return what sampled numbers can say, and how far they agree with log-probabilities of the same models."""
+    if not data.is_sampled:
+        return []
+    on_list = data.values.filter(~pl.col("is_null"), metric="answers_on_list")
+
+    def agreement(m: str, metric: str) -> Markup:
+        pairs = data.calibration.filter(model=m)
+        names = ("sampled_er", "effective_rank") if metric == "er" else ("sampled_sr", "spectral_gap_ratio")
+        found = spearman_test(*(pairs[name].to_numpy() for name in names)) if pairs.height > 2 else None
+        if found is None:
+            return td("–")
+        low, high = spearman_interval(found[0], pairs.height) or (None, None)
+        return td(put("{} <small>{} to {}</small>", number(found[0], 2, True), number(low, 2, True), number(high, 2, True)))
+
+    def named(m: str) -> Markup:
+        shares = on_list.filter(model=m)["value"].mean()
+        return td(percent(shares) if isinstance(shares, float) else "–")
+
+    draws = data.params["draws"]
+    text = prose("**Distributions here are shares of written answers, not log-probabilities.** Each model wrote {draws} answers for every country and question, at temperature {temperature}; {counted} that name an item of the list count. Fewer draws give more patterns, whatever the model knows, so effective rank and gap ratio compare only with numbers of as many draws, never with those of log-probabilities. Their null is what the same answers give if all countries share one distribution. Categories and orders need no such size: the table says how far the order of questions agrees with that by log-probabilities, for models that were run both ways with the same countries and items.",
+        draws=draws, counted=counted(draws), temperature=data.params["temperature"])  # fmt: skip
+    shown = table("Rank correlation over questions between written answers and log-probabilities, with its 95 % interval; –: the model was not run both ways, as no model of a server can be", [
+        (left("Model"), lambda m: name(m)), (col("Answers on the list", "share"), named),
+        (col("ER", "rank correlation"), lambda m: agreement(m, "er")), (col("SR", "rank correlation"), lambda m: agreement(m, "sr")),
+    ], data.models, id="calibration")  # fmt: skip
+    return [Section("sampled", "What can written answers say?", [*text, shown])]
+
+
 def _countries(data: SpectralData) -> list[Part]:
     def mass(m: str, domain: Row) -> Markup:
         row = data.find(m, "reference_mass", "domain", domain["domain"])
@@ -362,11 +399,11 @@ def _page(data: SpectralData) -> Page:
         lead=_lead(data, known), picture=_picture(data, known["model"]) if known else None,
         facts={
             "Countries": data.run_countries.height, "Questions": f"{data.by_question['question'].n_unique()} in {data.domains.height} domains",
-            "Items per list": items + (f" (option: at most {params['max_items']})" if params.get("max_items") else ""), "Probability of an item": _PROBABILITIES.get(params.get("normalisation", ""), "–"),
+            "Items per list": items + (f" (option: at most {params['max_items']})" if params.get("max_items") else ""), "Probability of an item": f"share of {params['draws']} written answers" if data.is_sampled else _PROBABILITIES.get(params.get("normalisation", ""), "–"),
         },
         board=[_board(data)],
         sections=[
-            Section("reading", "How to read this", _reading(data)), Section("categories", "Does a model sort domains as people do?", figures(data)), *_robustness(data),
+            Section("reading", "How to read this", _reading(data)), Section("categories", "Does a model sort domains as people do?", figures(data)), *_sampled(data), *_robustness(data),
             Section("countries", "Does it know which country is which?", _countries(data)), Section("maps", "Which countries get similar answers?", country_maps(data)),
             Section("questions", "Every question", _questions(data)),
         ],

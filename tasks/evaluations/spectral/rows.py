@@ -35,7 +35,7 @@ from tasks.metrics.intervals import (
     mean_interval,
 )
 from tasks.metrics.spectral import er_sr_category
-from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray
+from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray, IntArray
 
 UNIFORM_ER, UNIFORM_SR, UNIFORM_COMPETENCE = 1.0, float("inf"), 1.0
 """Score of a model that answers every country with the same distribution."""
@@ -61,22 +61,28 @@ def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
     n = len(study.countries)
     for name, reason in score.unscored.items():
         where = ("question", name)
-        yield unscored("effective_rank", where, reason, n, UNIFORM_ER)
-        yield unscored("spectral_gap_ratio", where, reason, n, UNIFORM_SR)
+        yield unscored("effective_rank", where, reason, n, None if study.is_sampled else UNIFORM_ER)
+        yield unscored("spectral_gap_ratio", where, reason, n, None if study.is_sampled else UNIFORM_SR)
         yield unscored("er_high", where, reason, n, 0.5)
         yield unscored("sr_high", where, reason, n, 0.5)
         yield unscored("top_item_share", where, reason, n)
+        if study.is_sampled:
+            yield unscored("answers_on_list", where, reason, n, 0.0)
     for name, q in score.questions.items():
         where = ("question", name)
+        counts = (n - q.n_lost, q.n_lost)
         er_ci = jackknife_interval(q.er, q.er_left_out, POSITIVE, MIN_COUNTRIES)
-        er_ci = er_ci and (max(er_ci[0], 1.0), min(er_ci[1], float(n)))
+        er_ci = er_ci and (max(er_ci[0], 1.0), min(er_ci[1], float(counts[0])))
         sr_ci = jackknife_interval(q.sr, q.sr_left_out, POSITIVE, MIN_COUNTRIES)
         sr_ci = sr_ci and (max(sr_ci[0], 1.0), sr_ci[1])
-        yield scored("effective_rank", where, q.er, (n, 0), er_ci, UNIFORM_ER)
-        yield scored("spectral_gap_ratio", where, q.sr, (n, 0), sr_ci, UNIFORM_SR)
+        yield scored("effective_rank", where, q.er, counts, er_ci, q.er_null)
+        yield scored("spectral_gap_ratio", where, q.sr, counts, sr_ci, q.sr_null)
         n_items = len(study.lists[q.question.item_list].items)
-        of_top = mean_interval(q.top, bounds=SHARE)
-        yield scored("top_item_share", where, q.top.mean(), (n, 0), of_top, 1 / n_items)
+        top = q.top[~np.isnan(q.top)]
+        of_top = mean_interval(top, bounds=SHARE)
+        yield scored("top_item_share", where, top.mean(), counts, of_top, 1 / n_items)
+        if q.on_list is not None:
+            yield _on_list(where, q.on_list, n)
         for metric in ("er_high", "sr_high"):
             if name not in split:
                 yield unscored(metric, where, NO_MEDIAN, n, 0.5)
@@ -86,6 +92,18 @@ def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
             ends = np.quantile(halves, [0.025, 0.975], method="nearest") if halves else None
             ci = None if ends is None else (min(high, ends[0]), max(high, ends[1]))
             yield scored(metric, where, high, (n, 0), ci, 0.5)
+
+
+def _on_list(where: Slice, shares: FloatArray, n: int) -> Metric:
+    """Return the share of written answers that name an item; the interval is over countries."""
+    known = shares[~np.isnan(shares)]
+    return scored(
+        "answers_on_list",
+        where,
+        known.mean(),
+        (len(known), n - len(known)),
+        mean_interval(known, bounds=SHARE),
+    )
 
 
 def er_sr_of(score: ModelScore) -> float | None:
@@ -169,15 +187,15 @@ def country_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     matrices = domain_similarity(score)
     _, groups = country_subsets(study)
     for domain, questions in _by_domain(study).items():
-        loadings = consensus.competence(matrices[domain]) if domain in matrices else None
-        left_out = None if loadings is None else consensus.competence_left_out(matrices[domain], groups)
+        loadings, left_out = _competence(matrices[domain], groups) if domain in matrices else (None, None)
         n = sum(q.question in score.questions for q in questions)
         reason = "no single pattern leads: the two largest eigenvalues coincide"
         reason = reason if n else "no question was scored"
         for i, code in enumerate(study.countries):
             where = ("domain_country", f"{domain}/{code}")
-            if loadings is None:
-                yield unscored("competence", where, reason, len(questions), UNIFORM_COMPETENCE)
+            if loadings is None or np.isnan(loadings[i]):
+                why = reason if loadings is None else "a question has too few answers that name an item"
+                yield unscored("competence", where, why, len(questions), UNIFORM_COMPETENCE)
             else:
                 rest = () if left_out is None else left_out[:, i]
                 ci = jackknife_interval(loadings[i], rest, CORRELATION, MIN_COUNTRIES)
@@ -186,11 +204,31 @@ def country_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
                 )
 
 
+def _competence(
+    similarity: FloatArray, groups: Sequence[IntArray]
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return [n] loadings and [g, n] those without each group; NaN for a lost country, None without a
+    pattern.
+    """
+    present = np.flatnonzero(~np.isnan(np.diag(similarity)))
+    own = similarity[np.ix_(present, present)]
+    rest = [np.searchsorted(present, group[np.isin(group, present)]) for group in groups]
+    loadings = consensus.competence(own) if len(own) > 1 else None
+    left_out = None if loadings is None else consensus.competence_left_out(own, rest)
+    if loadings is None or len(present) == len(similarity):
+        return loadings, left_out
+    everyone = np.full((1 + len(rest), len(similarity)), np.nan)
+    everyone[0, present] = loadings
+    if left_out is not None:
+        everyone[1:, present] = left_out
+    return everyone[0], None if left_out is None else everyone[1:]
+
+
 def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     """Return how well the phrasings of a domain agree on the map of countries; 0 for shuffled countries.
     Observations are phrasings, and domains for the overall row.
     """
-    _, groups = country_subsets(study)
+    _, all_groups = country_subsets(study)
     values: list[float] = []
     left_out: list[list[float | None]] = []
     domains = _by_domain(study)
@@ -199,6 +237,10 @@ def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]
         matrices = [
             score.questions[q.question].similarity for q in questions if q.question in score.questions
         ]
+        if matrices:
+            shared = np.flatnonzero(~np.isnan(np.mean(matrices, axis=0).diagonal()))
+            matrices = [matrix[np.ix_(shared, shared)] for matrix in matrices]
+            groups = [np.searchsorted(shared, each[np.isin(each, shared)]) for each in all_groups]
         value = consensus.paraphrase_agreement(matrices) if len(matrices) > 1 else None
         if value is None:
             reason = "needs two phrasings and three countries, and phrasings that tell countries apart"

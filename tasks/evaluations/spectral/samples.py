@@ -11,6 +11,7 @@ import numpy as np
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.spectral.read import QuestionAnswers, distribution, membership
+from tasks.evaluations.spectral.sampling import answers_of
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import nulls
@@ -18,6 +19,7 @@ from tasks.metrics.types import FloatArray
 
 TOP = 10
 NOT_LISTED = "the list has nothing for the country"
+NOT_NAMED = "names no item of the list"
 
 
 def samples(
@@ -31,6 +33,9 @@ def samples(
     Args:
         load: returns the stored answers to a question, or the reason why there are none.
     """
+    if study.is_sampled:
+        yield from _written(study, completions)
+        return
     for list_question in study.questions:
         items = study.lists[list_question.item_list]
         member, answers = membership(study, items), load(study, completions, list_question)
@@ -65,6 +70,33 @@ def samples(
                     "top": [{"item": item, "probability": p} for item, p in top],
                 },
             )
+
+
+def _written(study: SpectralStudy, completions: Completions) -> Iterator[Sample]:
+    """Yield every written answer with the item that it names."""
+    for asked in study.questions:
+        items = study.lists[asked.item_list]
+        for code, answers in answers_of(study, asked, completions).items():
+            reference = [item for item, own in zip(items.items, items.countries, strict=True) if code in own]
+            for number, (answer, place) in enumerate(answers):
+                named = None if place is None else items.items[place]
+                is_own = None if place is None or not reference else float(code in items.countries[place])
+                missing = NOT_NAMED if answer and place is None else NOT_LISTED if answer else "no answer"
+                yield Sample(
+                    f"{asked.question}:{code}:{number}",
+                    question(asked.prompt(study.countries[code])),
+                    answer.text if answer else "",
+                    target=reference,
+                    finish_reason=answer.finish_reason if answer else "",
+                    scores={"reference_mass": Score.of(is_own, missing, answer=named)},
+                    metadata={
+                        "domain": asked.domain,
+                        "question": asked.question,
+                        "country": code,
+                        "item_list": items.name,
+                        "item": named,
+                    },
+                )
 
 
 def _top(items: Sequence[str], probabilities: FloatArray) -> list[tuple[str, float]]:

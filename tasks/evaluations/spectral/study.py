@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from tasks.evaluations.spectral.params import SCORES_VERSION, SpectralParams
+from tasks.evaluations.spectral.naming import Names
+from tasks.evaluations.spectral.params import SAMPLING_VERSION, SCORES_VERSION, SpectralParams
 from tasks.identity import UnknownName, choose_codes, digest
 from tasks.loop.spread import share
 
@@ -45,11 +47,17 @@ class SpectralQuestion:
 
 @dataclass(frozen=True)
 class ItemList:
-    """The items of a domain's distribution, in a fixed order, and the items listed for each country."""
+    """The items of a domain's distribution, in a fixed order, the countries and the other names of each."""
 
     name: str
     items: tuple[str, ...]
     countries: tuple[frozenset[str], ...]
+    aliases: tuple[tuple[str, ...], ...] = ()
+
+    @cached_property
+    def names(self) -> Names:
+        """The items by what answers call them."""
+        return Names(self.items, self.aliases)
 
     @property
     def hash(self) -> str:
@@ -75,7 +83,26 @@ class SpectralStudy:
             + [[q.question, q.prefix, q.template, self.lists[q.item_list].hash] for q in self.questions]
             + [[q.human_category, q.human_score] for q in self.questions]
             + [[sorted(codes) for codes in items.countries] for items in self.lists.values()]
+            + (
+                [
+                    [
+                        "sampling",
+                        SAMPLING_VERSION,
+                        self.params.draws,
+                        self.params.temperature,
+                        self.params.max_tokens,
+                    ]
+                    + [items.aliases for items in self.lists.values()]
+                ]
+                if self.is_sampled
+                else []
+            )
         )
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether distributions are estimated from answers that the model writes."""
+        return self.params.elicit == "sampling"
 
     def about(self, question: SpectralQuestion) -> list[str]:
         """Return everything that determines the answers to a question except the engine and the boundary
@@ -129,6 +156,11 @@ def build_study(
     ]
     if not in_domains:
         raise ValueError("no question selected: name at least one of the phrasings 1, 2 and 3 in `variants`")
+    if params.limit and params.elicit == "sampling":
+        raise ValueError(
+            "limit shortens item lists, and written answers are matched with whole ones: name fewer "
+            "countries, domains, variants or draws"
+        )
     list_names = sorted({q.item_list for q in in_domains})
     at_most = share(params.limit, len(list_names), params.max_items, least=2)
     lists = {
@@ -146,14 +178,15 @@ def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemLis
     """Return the list in code-point order; ``max_items`` keeps the items with the smallest hashes. So the
     choice is the same in every run, and items added to the list later displace few others.
     """
-    by_item = {str(r["item"]): frozenset(r["countries"]) for r in rows}
+    by_item = {str(r["item"]): (frozenset(r["countries"]), tuple(r.get("aliases") or ())) for r in rows}
     if not by_item:
         raise ValueError(
             f"the item list {name!r} has no items: load its reference data into the warehouse first"
         )
     drawn = sorted(by_item, key=lambda item: digest(item))[:max_items]
     items = tuple(sorted(drawn))
-    return ItemList(name, items, tuple(by_item[item] for item in items))
+    countries, aliases = zip(*(by_item[item] for item in items), strict=True)
+    return ItemList(name, items, countries, aliases)
 
 
 def _expected(study: str, rows: Sequence[Row], domains: Sequence[str]) -> dict[str, dict[str, Any]]:

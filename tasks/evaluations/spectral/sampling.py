@@ -1,0 +1,158 @@
+"""Estimates each country's distribution over an item list from answers that a model writes. Pure.
+
+For models whose log-probabilities nobody can read. A country's answers are independent draws; the item that
+a draw names counts once. Effective rank and gap ratio of such counts depend on the number of draws: of 170
+countries with one and the same broad distribution, five draws each give an effective rank of 44. No
+correction removes that where few draws agree (docs/intervals.md). So all countries, questions and models are
+compared at one number of draws, as species counts are at one sample size (Hurlbert 1971, "The nonconcept of
+species diversity"), and the null of both numbers is what equal countries give at that number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.metrics.types import FloatArray
+
+MOST_SENT = 3
+"""Answers sent for a country at most, as a multiple of ``draws``: those that name no item are sent again."""
+
+
+def counted(draws: int) -> int:
+    """Return the number of draws of each country that count: 80 % of those asked for, rounded up."""
+    return math.ceil(0.8 * draws)
+
+
+def drawn_prompts(study: SpectralStudy, question: SpectralQuestion, completions: Completions) -> Prompts:
+    """Return the request for a question's answers that can be sent now, all countries' in one.
+
+    A country whose answers all came and named too few items gets that many more, up to ``MOST_SENT``.
+    """
+    request = _request(study, question, dict.fromkeys(study.countries, study.params.draws))
+    while True:
+        stored = completions(request)
+        n_sent = {
+            code: _n_wanted(study, question, prompts, stored)
+            for code, prompts in _by_country(study, request).items()
+        }
+        larger = _request(study, question, n_sent)
+        if len(larger.prompts) == len(request.prompts):
+            return request
+        request = larger
+
+
+class Draws(NamedTuple):
+    """Items that a model's written answers name.
+
+    Attributes:
+        shares: [n, t] log shares of the items among each country's counted draws; -inf: never drawn. A
+            country with too few draws that name an item is lost: its whole row is -inf.
+        on_list: [n] share of the answers that name an item; NaN for a country without an answer.
+    """
+
+    shares: FloatArray
+    on_list: FloatArray
+
+
+def drawn(study: SpectralStudy, question: SpectralQuestion, completions: Completions) -> Draws:
+    """Return what the answers to a question name."""
+    items, n = study.lists[question.item_list], counted(study.params.draws)
+    counts = np.zeros((len(study.countries), len(items.items)))
+    on_list = np.full(len(counts), np.nan)
+    for row, answers in enumerate(answers_of(study, question, completions).values()):
+        there = [place for answer, place in answers if answer is not None]
+        named = [place for place in there if place is not None]
+        if there:
+            on_list[row] = len(named) / len(there)
+        if len(named) >= n:
+            np.add.at(counts[row], named[:n], 1.0)
+    with np.errstate(divide="ignore"):
+        return Draws(np.log(counts / n), on_list)
+
+
+def answers_of(
+    study: SpectralStudy, question: SpectralQuestion, completions: Completions
+) -> Mapping[str, list[tuple[Completion | None, int | None]]]:
+    """Return country -> its answers with the place of the item that each names; None: no answer, no item."""
+    items, request = study.lists[question.item_list], drawn_prompts(study, question, completions)
+    stored = completions(request)
+    return {
+        code: [(answer := stored.get(prompt.id), item_of(items, answer)) for prompt in prompts]
+        for code, prompts in _by_country(study, request).items()
+    }
+
+
+def equal_countries(shares: FloatArray, n: int, seed: int) -> Iterator[FloatArray]:
+    """Yield 20 times the log shares of countries that all draw from one distribution: the mean of the rows.
+
+    shares: of ``Draws``, by n draws; lost countries have no row in the results.
+    """
+    table = np.exp(shares[np.isfinite(shares.max(axis=1))])
+    rng = np.random.Generator(np.random.PCG64(seed))
+    for _ in range(20):
+        with np.errstate(divide="ignore"):
+            yield np.log(rng.multinomial(n, table.mean(axis=0), size=len(table)) / n)
+
+
+def drawn_from(distributions: FloatArray, n: int, seed: int) -> FloatArray:
+    """Return [n, t] log shares of n draws of each row, as in ``Draws``."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    with np.errstate(divide="ignore"):
+        return np.log(np.array([rng.multinomial(n, row) for row in distributions]) / n)
+
+
+def item_of(items: ItemList, completion: Completion | None) -> int | None:
+    """Return the place of the item that a completion names; None if there is none."""
+    if completion is None:
+        return None
+    return items.names.first_in(completion.text, completion.finish_reason == "length")
+
+
+def _request(study: SpectralStudy, question: SpectralQuestion, n_sent: Mapping[str, int]) -> Prompts:
+    """Return the request for the first answers of every country, as many as ``n_sent`` says."""
+    params = study.params
+    return Prompts(
+        topic=question.domain,
+        label=question.question,
+        batch=params.batch,
+        prompts=[
+            Prompt([{"role": "user", "content": question.prompt(name)}], sample=str(number))
+            for code, name in study.countries.items()
+            for number in range(n_sent[code])
+        ],
+        sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed),
+    )
+
+
+def _by_country(study: SpectralStudy, request: Prompts) -> Mapping[str, list[Prompt]]:
+    """Return country -> its prompts, which stand one after another."""
+    groups: dict[str, list[Prompt]] = {}
+    codes = iter(study.countries)
+    for prompt in request.prompts:
+        if prompt.sample == "0":
+            code = next(codes)
+        groups.setdefault(code, []).append(prompt)
+    return groups
+
+
+def _n_wanted(
+    study: SpectralStudy,
+    question: SpectralQuestion,
+    prompts: Sequence[Prompt],
+    stored: Mapping[str, Completion],
+) -> int:
+    """Return the number of answers to send for a country, given those that came."""
+    draws, n = study.params.draws, len(prompts)
+    if any(prompt.id not in stored for prompt in prompts):
+        return n
+    items = study.lists[question.item_list]
+    named = sum(item_of(items, stored[prompt.id]) is not None for prompt in prompts)
+    return min(n + max(0, counted(draws) - named), MOST_SENT * draws)
