@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tasks.metrics import ranking
-from tests.evaluations.fmlama.finished_run import CONDITIONS, Finished, finished_run, study_of
+from tests.evaluations.fmlama.finished_run import Finished, finished_run, study_of
 from warehouse import Warehouse
 
 
@@ -48,28 +48,6 @@ ORIGIN = SHOWN | {
     "mws_sd": ("mws_sd", "value"), "error_foreign": ("error_foreign", "value"),
     "n_scored": ("map", "n_scored"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("view", "slice_kind", "shown"),
-    [("leaderboard_fmlama", "condition", BOARD), ("fmlama_by_origin", "condition_origin", ORIGIN)],
-)
-def test_views_show_the_stored_numbers(
-    finished: Finished, view: str, slice_kind: str, shown: Mapping[str, tuple[str, str]]
-) -> None:
-    warehouse, _, _ = finished
-    stored = values(warehouse, slice_kind)
-    rows = warehouse.query(f"FROM {view}").to_dicts()
-    per_run = len(CONDITIONS) * (1 if slice_kind == "condition" else 3)
-    n_runs = warehouse.query("SELECT count(*) AS n FROM latest_run")["n"][0]
-    assert len(rows) == n_runs * per_run
-    for row in rows:
-        where = slug(row) if slice_kind == "condition" else f"{slug(row)}:{row['origin']}"
-        for column, (metric, cell) in shown.items():
-            there = stored.get((row["run_id"], metric, where))
-            assert row[column] == (there and there[cell]), (where, column)
-    assert any(row["country_gain"] is not None for row in rows)
-    assert any(row["mes"] is not None for row in rows)
 
 
 def test_code_switching_change_is_relative_to_the_main_language(finished: Finished) -> None:
