@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import environment, in_process
-from tests.engines.test_openai import completion
-from tests.http_server import Answer, HttpServer, Request, serving
+from tests.http_server import Answer, HttpServer
 
 LINE = "run cure --profile smoke --benchmarks normad --items-per-benchmark 2 --no-server"
 
@@ -22,11 +21,6 @@ def server() -> Iterator[HttpServer]:
     own.close()
 
 
-def write_hosted(home: Path, server: HttpServer) -> None:
-    spec = f'kind = "openai"\nmodel = "m"\nbase_url = "{server.address}/v1"\napi_key_env = "OWN_API_KEY"\n'
-    (home / "engines" / "hosted.toml").write_text(spec)
-
-
 @pytest.mark.parametrize(
     ("options", "has_numbers"),
     [("-m hosted", False), ("-m hosted -m fake-a", True), ("-m fake-a --judges hosted", True)],
@@ -35,7 +29,8 @@ def write_hosted(home: Path, server: HttpServer) -> None:
 def test_refused_key_is_reported_once_and_leaves_other_models_their_numbers(
     home: Path, server: HttpServer, options: str, has_numbers: bool
 ) -> None:
-    write_hosted(home, server)
+    spec = f'kind = "openai"\nmodel = "m"\nbase_url = "{server.address}/v1"\napi_key_env = "OWN_API_KEY"\n'
+    (home / "engines" / "hosted.toml").write_text(spec)
     env = environment(home, None) | {"OWN_API_KEY": "sk-wrong-0123456789abcdef"}
     done = in_process((*LINE.split(), *options.split()), env)
     assert done.returncode == 1
@@ -44,23 +39,3 @@ def test_refused_key_is_reported_once_and_leaves_other_models_their_numbers(
     shown = in_process(("leaderboard", "cure", "-f", "csv"), environment(home, None)).stdout
     assert ("fake-a" in shown) is has_numbers
     assert "hosted" not in shown or "--judges" in options
-
-
-def test_a_key_is_sent_and_is_in_no_file_and_no_line(home: Path) -> None:
-    key = "sk-never-to-be-seen-5d1f"
-
-    def answer(request: Request) -> Answer:
-        if request.method == "GET":
-            return Answer({"data": []})
-        return Answer(completion(f'{{"label": "yes", "explanation": "{key}"}}'))
-
-    with serving(answer) as server:
-        spec = (
-            f'kind = "openai"\nmodel = "m"\nbase_url = "{server.address}/v1"\napi_key_env = "OWN_API_KEY"\n'
-        )
-        (home / "engines" / "hosted.toml").write_text(spec)
-        done = in_process((*LINE.split(), "-m", "hosted"), environment(home, None) | {"OWN_API_KEY": key})
-    assert done.returncode == 0, done.stderr
-    assert {request.headers["Authorization"] for request in server.received} == {f"Bearer {key}"}
-    assert key not in done.stdout + done.stderr
-    assert not [file for file in home.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
