@@ -60,16 +60,6 @@ def test_a_metric_whose_gain_interval_reaches_0_is_flagged(
     assert line["tells_real_from_shuffled"] is tells
 
 
-def test_a_run_of_thin_items_has_no_metric_judge_or_validation(warehouse: Warehouse) -> None:
-    store(warehouse, "m", labelled("casa", "thin", 0.7))
-    validate(warehouse, "casa")
-    (line,) = rows_of(warehouse, "leaderboard_cure")
-    names = ("metric", "value", "null_value", "tells_real_from_shuffled", "judge", "validated",
-             "self_preference", "thick_em")  # fmt: skip
-    assert [line[name] for name in names] == [None] * 8
-    assert line["thin_em"] == 0.7
-
-
 def test_validated_holds_for_this_judge_with_this_rubric(warehouse: Warehouse) -> None:
     rows = [r for benchmark in METRICS for r in explained(benchmark, 0.4, 0.3)]
     judge(warehouse, store(warehouse, "m", rows), "m")
