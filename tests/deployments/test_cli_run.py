@@ -59,29 +59,6 @@ def test_dry_run_with_probe_measures_the_engine(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_run_is_planned_once_and_a_second_one_does_nothing(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from flows import session
-
-    prepared: list[object] = []
-    prepare = session.prepare
-    monkeypatch.setattr(session, "prepare", lambda *a: prepared.append(a) or prepare(*a))
-    first = run("-m", "fake-a,fake-b", *SMALL)
-    assert len(prepared) == 1
-    assert "probe: fake-b " in first
-    assert "fake-a 162/162 in " in first
-    assert "culturemeter leaderboard spectral" in first
-    assert n_parts(warehouse) > 0
-
-    again = run("-m", "fake-a", "-m", "fake-b", *SMALL)
-    assert "0 of 162 log-probabilities – none" in again
-    assert again.endswith("nothing to do")
-    third = run("-m", "fake-a", *SMALL, "--countries", "FR", "--dry-run", "--probe")
-    assert "probe" not in third  # its speed has been measured
-
-
-@pytest.mark.heavy
 def test_again_makes_a_new_occasion_with_new_answers(warehouse: Warehouse) -> None:
     run("-m", "fake-a", *SMALL)
     before = n_parts(warehouse)

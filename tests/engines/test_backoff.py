@@ -130,18 +130,6 @@ def test_no_request_follows_an_interrupted_wait(monkeypatch: pytest.MonkeyPatch)
     assert (asked.n, len(asked.pauses)) == (2, 2)
 
 
-def test_wait_ends_when_the_caller_is_stopped() -> None:
-    async def paused(is_stopped: bool) -> bool:
-        async with httpx.AsyncClient() as client:
-            caller = Caller(client, "", Secrets(None), 1, 0)
-            if is_stopped:
-                caller.stopped.set()
-            return await caller.pause(60 if is_stopped else 0)
-
-    assert asyncio.run(paused(is_stopped=True)) is True
-    assert asyncio.run(paused(is_stopped=False)) is False
-
-
 def test_answer_contains_nothing_of_an_earlier_try(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ScriptedCaller(monkeypatch, httpx.Response(500, content=b"x" * 100), GOOD)(1) == {"a": 1}
 

@@ -26,7 +26,6 @@ LLAMA = {
     "vocab_size": 128, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3,
     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 192,
 }  # fmt: skip
-THETA = {"rope_theta": 10000.0}
 
 
 def saved(model: Any, folder: Path, scale: float = 0.15) -> Path:

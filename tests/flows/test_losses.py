@@ -84,6 +84,7 @@ def prompts_of(server: HttpServer) -> list[int]:
     return [number(request) for request in server.received if request.method == "POST"]
 
 
+@pytest.mark.nets(3)
 @pytest.mark.parametrize("odd", ODD)
 def test_one_odd_reply_costs_one_unit_and_a_later_run_sends_it_again(
     warehouse: Warehouse, serve: Serve, odd: str

@@ -121,28 +121,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return known
 
 
-def test_rounds_continue_until_no_request_is_left(world: World) -> None:
-    run = world.session("a", "b")
-    assert world.evaluate(run) == "config"
-    assert [what for what in world.done if what[0] != "asks"] == [
-        ("signed in",), ("start", "a", "b"),
-        ("a", "a", 1), ("b", "b", 1), ("judge judges a", "a", 1), ("judge judges b", "b", 1),
-        ("score", "a", "b"), ("shown", "cure", "config"),
-    ]  # fmt: skip
-    assert run.updated == {"a", "b"}
-    assert run.answered == world.stored
-
-
-def test_stored_answers_are_not_requested_and_rows_not_recomputed(world: World) -> None:
-    world.evaluate(world.session("a"))
-    world.done.clear()
-    world.evaluate(world.session("a"))
-    assert world.done == [("signed in",), ("start", "a"), ("shown", "cure", "config")]
-    world.finished.clear()
-    world.evaluate(world.session("a"))
-    assert ("score", "a") in world.done
-
-
 def test_answers_deleted_between_plan_and_start_are_requested_again(world: World) -> None:
     world.evaluate(world.session("a"))
     world.finished.clear()

@@ -238,9 +238,14 @@ def metric_rows(home: Path, evaluation: str) -> Rows:
 
 
 def leaderboard_rows(home: Path, evaluation: str) -> Rows:
-    """Return the leaderboard without names and times, sorted; hashes in texts are "#"."""
-    board = Warehouse.open(home).query(f"SELECT * FROM leaderboard_{evaluation}")
-    return _texts(board.drop(name for name in board.columns if NOT_COMPARED.search(name)))
+    """Return the leaderboard, sorted."""
+    return view_rows(Warehouse.open(home), f"leaderboard_{evaluation}")
+
+
+def view_rows(warehouse: Warehouse, view: str) -> Rows:
+    """Return a view without names of runs and times, sorted; hashes in texts are "#"."""
+    table = warehouse.query(f"FROM {view}")
+    return _texts(table.drop(name for name in table.columns if NOT_COMPARED.search(name)))
 
 
 def label(row: Row) -> str:

@@ -10,7 +10,6 @@ from bs4 import BeautifulSoup, Tag
 from tasks.report import Frames
 from tasks.report.page import Report
 
-NULL_COLOUR = "var(--null)"
 _INSIDE = ("#", "data:image/png;base64,")
 _SAVED = ("data:text/csv;", "data:image/svg+xml;")
 HOSTILE = "<script>alert(1)</script>"

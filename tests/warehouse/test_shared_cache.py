@@ -110,28 +110,6 @@ def query(home: Path, *requests: str) -> None:
         time.sleep(TICK_S)
 
 
-def test_the_least_recently_used_part_is_deleted_first(reader: Warehouse, room_for: Gigabytes) -> None:
-    room_for(3.5)
-    query(reader.home, "q0", "q1", "q2")
-    assert cached(reader) == ["q0", "q1", "q2"]
-    query(reader.home, "q0", "q3")
-    assert cached(reader) == ["q0", "q2", "q3"]
-    query(reader.home, "q4", "q5")
-    assert cached(reader) == ["q3", "q4", "q5"]
-    kept = Warehouse.open(reader.home).store.cache_size()
-    assert kept is not None
-    assert (kept.n_files, kept.bytes <= kept.limit) == (4, True)
-
-
-def test_a_query_has_all_its_parts_whatever_the_limit(reader: Warehouse, room_for: Gigabytes) -> None:
-    room_for(0)
-    assert Warehouse.open(reader.home).query(ALL).item() == 24
-    assert cached(reader) == []  # the limit was exceeded
-    room_for(5.5)
-    assert Warehouse.open(reader.home).query(ALL).item() == 24
-    assert len(cached(reader)) == 5
-
-
 def test_parts_that_another_process_reads_stay_until_it_ends(
     reader: Warehouse, room_for: Gigabytes, parts: dict[str, str]
 ) -> None:
@@ -170,15 +148,6 @@ def test_a_part_deleted_just_before_it_is_needed_is_fetched_again(
         store.fetch([(KIND, parts["q0"])])
         trims.result()
         assert cached(reader) == ["q0"]
-
-
-def test_a_reader_keeps_a_published_file_that_is_deleted(reader: Warehouse, shared: Warehouse) -> None:
-    with reader.read() as connection:
-        path = reader.path
-        path.unlink()  # as the latest possible trim of another process would
-        assert connection.execute("SELECT count(*) FROM country").fetchone() == (170,)
-    assert reader.query("SELECT count(*) FROM country").item() == 170
-    assert reader.path.exists()
 
 
 def test_three_processes_on_one_home_fetch_and_delete_without_errors(

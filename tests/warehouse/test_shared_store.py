@@ -18,16 +18,13 @@ from warehouse import (
     WarehouseError,
     compact_parts,
     finish_run,
-    read_answers,
     read_part,
     register_orphans,
-    run_checks,
     save_recipe,
     save_run,
     verify_parts,
     write_part,
 )
-from warehouse.local_store import LocalStore
 from warehouse.prune import prunable, prune
 
 pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
@@ -62,38 +59,6 @@ def another_machine(warehouse: Warehouse, home: Path) -> Warehouse:
     """Return the same warehouse, opened from an empty home."""
     os.environ["CULTUREMETER_HOME"] = str(home)  # the fixture's patch restores it
     return Warehouse.open()
-
-
-def test_local_and_shared_stores_give_the_same_rows(warehouse: Warehouse, shared: Warehouse) -> None:
-    local = Warehouse(LocalStore(warehouse.home))
-    for each in (local, shared):
-        part(each, logprobs("FR IT", "q1"), "q1")
-        part(each, logprobs("IT JP", "q1", base=-5.0), "q1b")  # IT has an answer already
-        part(each, logprobs("US", "q2"), "q2")
-        assert each.query(SHOWN).height == 8
-    for sql in (
-        SHOWN,
-        "SELECT * EXCLUDE written_at FROM part_unit ORDER BY ALL",
-        "FROM country ORDER BY ALL",
-    ):
-        assert shared.query(sql).equals(local.query(sql))
-    answers = [
-        read_answers(each, KIND, "q1", ["FR", "JP"], ["country", "logprob"]) for each in (local, shared)
-    ]
-    assert answers[0].equals(answers[1])
-    assert answers[0].height == 4
-    assert run_checks(shared)["n_violations"].sum() == 0
-
-
-def test_a_query_fetches_only_the_parts_it_needs(shared: Warehouse, tmp_path: Path) -> None:
-    for request in ("q1", "q2"):
-        part(shared, logprobs("FR", request), request)
-    reader = another_machine(shared, tmp_path / "other")
-    rows = reader.query(
-        "SELECT item FROM item_logprob WHERE request_hash = $asked ORDER BY 1", {"asked": "q2"}
-    )
-    assert rows["item"].to_list() == ["euro", "yen"]
-    assert cached(reader) == ["q2"]
 
 
 def test_a_write_of_one_machine_shows_on_another_at_once(shared: Warehouse, tmp_path: Path) -> None:

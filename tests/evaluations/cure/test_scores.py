@@ -7,8 +7,7 @@ import pytest
 
 from tasks.evaluations.cure.read import ExplanationJudgeCall, Reply, read_answers
 from tasks.evaluations.cure.rows import joined, model_rows
-from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, Explained, score_model
-from tasks.evaluations.cure.study import CureStudy, Key
+from tasks.evaluations.cure.scores import NO_PARTNER, Explained, score_model
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
@@ -18,13 +17,11 @@ from tests.evaluations.cure.conftest import (
     COUNTRIES,
     LABELS,
     MakeStudy,
-    completion,
     judge,
     judged_by,
     real_only,
     right_answers,
     row,
-    samples_of,
     scored,
     tables,
 )
@@ -90,17 +87,6 @@ def test_missing_vote_leaves_its_explanation_unscored(make_study: MakeStudy) -> 
     assert real.reasons.tolist() == ["", UNANSWERED, ""]
     assert real.by_judge["j"] == pytest.approx([0.9] * 3)
     assert real.by_judge["k"] == pytest.approx([0.9, np.nan, 0.9], nan_ok=True)
-
-
-def of_lengths(study: CureStudy, marks: dict[int, float]) -> CureScores:
-    """Return scores of a model whose explanations of CultureBank have these numbers of words and these
-    marks; other items have no explanation."""
-    samples = samples_of(study, "culturebank", "thick")
-    completions: dict[Key, Completion] = {
-        sample.key: completion("yes", " ".join(["word"] * n))
-        for sample, n in zip(samples, marks, strict=False)
-    }
-    return scored(study, completions, lambda call: marks.get(len(call.text.split()), 0.25))
 
 
 def test_items_that_share_a_judge_prompt_form_one_cluster() -> None:

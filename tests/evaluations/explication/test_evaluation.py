@@ -17,7 +17,7 @@ from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.materials import RECOMMENDER, TaskError, load_task
 from tasks.evaluations.explication.params import CONDITIONS
 from tasks.evaluations.explication.read import ExplicationAnswers, _real_texts
-from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ConversationKey, ExplicationStudy
+from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ExplicationStudy
 from tasks.judging.rubric import CLOSE, OPEN
 from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.dialogue import Dialogues, Voice
@@ -199,23 +199,6 @@ def test_sample_has_persona_dish_and_explained_scores() -> None:
     assert graded.scores["recommended"].explanation == "in the required form"
     assert re.fullmatch(r"\d+ of \d+ facts", str(graded.scores["facts_elicited"].explanation))
     assert re.search("of [0-9]+ constraints$|could be decided$", str(violated.explanation))
-
-
-def test_resumed_and_batched_runs_equal_an_undisturbed_one() -> None:
-    whole, resumed = Loop(scripts()), Loop(scripts())
-    undisturbed = whole.run(study())
-    in_batches = Loop(scripts()).run(study(), batch=7)
-    turns = [{key: talk.turns for key, talk in a.stage.talks.items()} for a in (undisturbed, in_batches)]
-    assert turns[0] == turns[1]
-    for _ in range(12):
-        resumed.run(study(), rounds=1)
-    answers = resumed.run(study())
-    for name, script in resumed.scripts.items():
-        sent = sorted(json.dumps([list(c), seed]) for c, seed in script.sent)
-        assert sent == sorted(json.dumps([list(c), s]) for c, s in whole.scripts[name].sent)
-    assert answers.grades == undisturbed.grades
-    keys = [ConversationKey(REAL, "breakfast", "heena-ahmedabad", "control", r) for r in range(2)]
-    assert len({answers.stage.talks[key].turns[1].text for key in keys}) == 2
 
 
 def test_task_file_is_read_or_refused_by_name(tmp_path: Any) -> None:

@@ -44,18 +44,6 @@ def small(warehouse: Warehouse, **more: Any) -> Any:
     return params(warehouse.home, languages=["en"], code_switching=False, **{"judges": ["judge"]} | more)
 
 
-def test_judge_that_cannot_generate_leaves_judged_rows_unscored(
-    warehouse: Warehouse, expected: pl.DataFrame
-) -> None:
-    (warehouse.home / "engines" / "scorer.toml").write_text(
-        'kind = "masked"\nmodel = "embedded:smollm2-135m"\n'
-    )
-    with pytest.raises(EngineError, match="scorer"):
-        run(small(warehouse, judges=["scorer"]))
-    same = pl.col("metric").is_in(JUDGED).not_()
-    assert warehouse.query(NUMBERS).filter(same).equals(expected.filter(same))
-
-
 def test_unreadable_verdicts_have_a_reason(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     def rambles(self: FakeEngine, conversations: Sequence[Any], *more: Any) -> list[Generation]:
         return [Generation("I would rather not say.", "stop", 1, 1, 0) for _ in conversations]
@@ -92,15 +80,6 @@ def test_failing_word_vectors_leave_only_similarity_unscored(
     assert lost["value"].is_null().all()
     assert set(lost["unscored_reason"]) == {NO_VECTORS}
     run(small(warehouse))
-    assert warehouse.query(NUMBERS).equals(expected)
-
-
-@pytest.mark.heavy
-def test_corrupt_parts_of_a_model_leave_others_scored(warehouse: Warehouse, expected: pl.DataFrame) -> None:
-    run(small(warehouse, models=["fake-a"]))
-    for part in (warehouse.home / "parts" / "candidate_score").glob("[!_]*.parquet"):
-        part.write_bytes(part.read_bytes()[:200])
-    run(small(warehouse, models=["fake-b"]))
     assert warehouse.query(NUMBERS).equals(expected)
 
 

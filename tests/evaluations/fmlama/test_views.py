@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from tasks.metrics import ranking
-from tests.evaluations.fmlama.finished_run import CONDITIONS, Finished, finished_run, study_of
+from tests.evaluations.fmlama.finished_run import Finished, finished_run
 from warehouse import Warehouse
 
 
@@ -48,61 +47,6 @@ ORIGIN = SHOWN | {
     "mws_sd": ("mws_sd", "value"), "error_foreign": ("error_foreign", "value"),
     "n_scored": ("map", "n_scored"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("view", "slice_kind", "shown"),
-    [("leaderboard_fmlama", "condition", BOARD), ("fmlama_by_origin", "condition_origin", ORIGIN)],
-)
-def test_views_show_the_stored_numbers(
-    finished: Finished, view: str, slice_kind: str, shown: Mapping[str, tuple[str, str]]
-) -> None:
-    warehouse, _, _ = finished
-    stored = values(warehouse, slice_kind)
-    rows = warehouse.query(f"FROM {view}").to_dicts()
-    per_run = len(CONDITIONS) * (1 if slice_kind == "condition" else 3)
-    n_runs = warehouse.query("SELECT count(*) AS n FROM latest_run")["n"][0]
-    assert len(rows) == n_runs * per_run
-    for row in rows:
-        where = slug(row) if slice_kind == "condition" else f"{slug(row)}:{row['origin']}"
-        for column, (metric, cell) in shown.items():
-            there = stored.get((row["run_id"], metric, where))
-            assert row[column] == (there and there[cell]), (where, column)
-    assert any(row["country_gain"] is not None for row in rows)
-    assert any(row["mes"] is not None for row in rows)
-
-
-def test_code_switching_change_is_relative_to_the_main_language(finished: Finished) -> None:
-    warehouse, chosen, _ = finished
-    config = [study_of(chosen).config_hash()]
-    rows = warehouse.query("FROM fmlama_code_switching WHERE config_hash = ?", config).to_dicts()
-    assert len(rows) == 4 * 4  # models and baselines, cells
-    score = {(r["model"], r["main_language"], r["subject_language"]): r["map"] for r in rows}
-    for r in rows:
-        alone = score[r["model"], r["main_language"], r["main_language"]]
-        assert r["change"] == pytest.approx(r["map"] - alone)
-    assert {r["change"] for r in rows if r["main_language"] == r["subject_language"]} == {0.0}
-    assert any(r["change"] for r in rows)
-
-
-def test_errors_view_ranks_all_false_predictions(finished: Finished) -> None:
-    warehouse, chosen, _ = finished
-    rows = warehouse.query(
-        "SELECT * FROM fmlama_errors WHERE config_hash = ?", [study_of(chosen).config_hash()]
-    )
-    group = ["run_id", "main_language", "subject_language", "country_mentioned", "origin"]
-    totals = rows.group_by(group).agg(pl.col("share").sum(), pl.col("times").sum(), pl.col("rank").n_unique())
-    assert totals["share"].to_list() == pytest.approx([1.0] * totals.height)
-    assert totals["rank"].sum() == rows.height
-    first = rows.sort("rank").group_by(group, maintain_order=True).agg(pl.col("times"))
-    assert all(t.to_list() == sorted(t, reverse=True) for t in first["times"])
-    false = warehouse.query(
-        "SELECT count(*) AS n FROM prediction JOIN latest_run USING (run_id) "
-        "WHERE outcome <> 'correct' AND config_hash = ?",
-        [study_of(chosen).config_hash()],
-    )
-    assert totals["times"].sum() == false["n"][0]
-    assert set(rows["outcome"]) == {"local", "foreign"}
 
 
 def test_papers_baseline_equals_its_rule_in_python(finished: Finished) -> None:

@@ -1,0 +1,78 @@
+"""Wrong inputs of single evaluations: each is one error that says what is right, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.deployments.commands import refused
+from warehouse import Warehouse
+
+FILES = {
+    "other.csv": "land,tale\nindia,A story.\n",
+    "broken.csv": "Country,Story\nindia,A story, unquoted.\n",
+    "casa_s1_adhere_forum.json": json.dumps(
+        [{"index": "Japan_4", "user_query": "No.", "violated_norm": "Norm.", "refined_user_query": "Yes."}]
+    ),
+    "words.vec": "2 2\nrice 1 0\nsalt 0 1\n",
+    "profiles.csv": "profile,country,dimension,score,framework\nmine,JP,power_distance,high,hofstede\n",
+    "scenarios.csv": "scenario,framework,dimension,category,text,option_a,option_b\nmine-1,hofstede,"
+    "power_distance,work,Who?,One,All\nmine-2,hofstede,individualism,family,Where?,At home\n",
+}
+VECTORS = {"fmlama": "--word-vectors {home}/words.vec", "worldwise": "--embedder {home}/words.vec"}
+WRONG = {
+    "cure": {
+        "-m no-such-model": "unknown model 'no-such-model'",
+        "--judges no-such-judge": "unknown model 'no-such-judge'",
+        "--judges fake-b,fake-b": "fake-b is named twice",
+        "--profile huge": "smoke, demo, full",
+        "--benchmarks normad,culturbank": "'normad', 'casa', 'culturebank' or 'specnorm'",
+        "--modes thikc": "'thin' or 'thick'",
+        "--files {home}/other.csv": "--files {home}/other.csv: write it as",
+        "--files normda={home}/other.csv": "'normad', 'casa', 'culturebank' or 'specnorm'",
+        "--files normad={home}/none.csv": "{home}/none.csv: cannot be read (No such file",
+        "--files normad={home}/other.csv": "expected the columns country, story, explanation, gold_label",
+        "--files normad={home}/broken.csv": "{home}/broken.csv, line 2: 3 cells for 2 columns",
+        "--benchmarks casa --files normad={home}/other.csv": "of normad, which `benchmarks` does not name",
+        "--files casa={home}/casa_s1_adhere_forum.json": "no file is of the violate side",
+    },
+    "fmlama": {
+        "--origins Itly": "near: Italy",
+        "--languages zh": "no dish of these origins for zh: the shipped set is English only",
+        "--dish-set fmalma": "there is no dish set 'fmalma'",
+        "--mention-country maybe": "--mention-country: expected 'no', 'yes' or 'both'",
+    },
+    "worldwise": {
+        "-m no-such-model": "unknown model 'no-such-model'",
+        "--profile huge": "smoke, demo, full",
+        "--cultures Jpan": "near: Japan",
+        "--targets seed_bucketd": "seed_bucketed",
+        "--persona-language ja": "--persona-language: expected 'en' or 'own'",
+        "--embedder MiniLM": "unknown embedder 'MiniLM'",
+        "--scenarios-file {home}/scenarios.csv": "{home}/scenarios.csv, line 3: 6 cells under 7 columns",
+        "--profiles-file {home}/profiles.csv": "profiles.csv, line 2, column score: 'high' is not a number",
+        "--exemplars-file {home}/none.csv": "{home}/none.csv cannot be read (No such file",
+        "--exemplars-file {home}/scenarios.csv": "scenarios.csv, line 1: columns are scenario",
+    },
+}
+"""Evaluation -> options -> part of the error."""
+
+
+@pytest.mark.parametrize("evaluation", WRONG)
+def test_wrong_input_is_one_error_and_changes_nothing(
+    home: Path, evaluation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
+    for name, content in FILES.items():
+        (home / name).write_text(content)
+    tables = "SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL"
+    before = Warehouse.open(home).query(tables)
+    usual = f"run {evaluation} --profile smoke -m fake-a {VECTORS.get(evaluation, '')}"
+    for options, message in WRONG[evaluation].items():
+        error = refused(*f"{usual} {options}".format(home=home).split())
+        assert error.count("error:") == 1, options
+        assert message.format(home=home) in error, options
+    assert Warehouse.open(home).query(tables).equals(before)
+    assert not list(home.glob("parts/*/[!_]*"))
