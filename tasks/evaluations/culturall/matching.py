@@ -160,33 +160,23 @@ class _Accepted(Asked):
         return False
 
     def is_another_name(self, said: str) -> bool:
-        """Return whether a statement is a short name without a value: none of its words is like a right one,
-        or it is an accepted text with other words in place of some.
-        """
+        """Return whether a statement is a short name, without a value and a word like a right one."""
         given = self._given(said)
         if not given or not all(isinstance(token, Word) for token in given) or self.denies(said):
             return False
         marks = {mark for mark in _MARKS if mark in said}
         if marks and not any(marks <= set(text) for text in self.texts):
             return False
-        telling, *right = (self._telling(text) for text in (said, *self.texts))
-        if not 1 <= len(telling) <= _LONGEST_NAME:
-            return False
-        own = {word for words in right for word in words}
-        new = [word for word in telling if not any(is_near(word, other) for other in own)]
-        if len(new) == len(telling):
-            return True
-        return bool(new) and any(
-            len(words) == len(telling)
-            and all(a in new or self._is_same_word(a, b) for a, b in zip(telling, words, strict=True))
-            for words in right
+        own = {word for text in self.texts for word in self._words(text)} - fillers(self.language)
+        telling = [word for word in self._words(said) if word in own or not self.is_plain(word)]
+        return 1 <= len(telling) <= _LONGEST_NAME and not any(
+            is_near(word, other) for word in telling for other in own
         )
 
-    def _telling(self, text: str) -> list[str]:
-        """Return the words of a text that claim something; Chinese characters one by one."""
+    def _words(self, text: str) -> list[str]:
+        """Return the words of a text; Chinese characters one by one."""
         words = words_of(fold(text, self.language), self.language)
-        telling = [word for word in words if not self.is_plain(word)]
-        return [part for word in telling for part in (word if _HAN.match(word) else [word])]
+        return [part for word in words for part in (word if _HAN.match(word) else [word])]
 
     def _given(self, said: str) -> tuple[Token, ...]:
         """Return the tokens of a statement; a number as the date or time that all accepted texts are."""
