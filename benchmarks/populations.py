@@ -300,7 +300,7 @@ def category_interval(sample: Domains) -> Interval:
     """Return the interval of macro F1 over half-samples, with the error of a jump."""
     estimate, *values = [category_f1(spectra) for spectra in sample.spectra.swapaxes(0, 1)]
     error = classification.jump_error(_HUMAN, _predicted(sample.spectra[:, 0]))["macro_f1"]
-    return intervals.half_sample_interval(estimate, values, sample.n, SHARE, MIN_COUNTRIES, other_error=error)
+    return intervals.jumping_interval(estimate, values, sample.n, error, MIN_COUNTRIES)
 
 
 def _predicted(spectra: FloatArray, pool: FloatArray | None = None) -> list[str]:

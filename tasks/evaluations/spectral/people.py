@@ -16,7 +16,7 @@ import numpy as np
 from tasks.evaluations.spectral.read import MIN_COUNTRIES
 from tasks.evaluations.spectral.study import SpectralQuestion
 from tasks.metrics import classification
-from tasks.metrics.intervals import SHARE, half_sample_interval
+from tasks.metrics.intervals import jumping_interval
 from tasks.metrics.types import Category, FloatArray, Interval
 
 DRAWS = 1_000
@@ -46,7 +46,7 @@ def interval_with_people(
     jump = classification.jump_error([q.human_category for q in questions], predicted)["macro_f1"]
     error = math.hypot(float(np.std([of_draw[truth] for truth in drawn])), jump)
     value, *halves = values.tolist()
-    return half_sample_interval(value, halves, n_countries, SHARE, MIN_COUNTRIES, other_error=error)
+    return jumping_interval(value, halves, n_countries, error, MIN_COUNTRIES)
 
 
 def drawn_categories(questions: Sequence[SpectralQuestion], seed: int) -> list[tuple[Category, ...]] | str:

@@ -32,6 +32,7 @@ from tasks.metrics.intervals import (
     SHARE,
     half_sample_interval,
     jackknife_interval,
+    jumping_interval,
     mean_interval,
 )
 from tasks.metrics.spectral import er_sr_category
@@ -319,7 +320,7 @@ def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
             value, *halves = f1[metric].tolist()
             error = errors[metric.removeprefix("f1_")]
             n = len(study.countries)
-            ci = half_sample_interval(value, halves, n, SHARE, MIN_COUNTRIES, other_error=error)
+            ci = jumping_interval(value, halves, n, error, MIN_COUNTRIES)
             points = None
             if metric == "macro_f1":
                 points = resampled_points("half", list(study.countries), country_subsets(study)[0], halves)
