@@ -287,14 +287,25 @@ def of_halves(
     )
 
 
+def category_interval(sample: Domains) -> Interval:
+    """Return the interval of macro F1 over half-samples, with the error of a jump."""
+    estimate, *values = [category_f1(spectra) for spectra in sample.spectra.swapaxes(0, 1)]
+    error = classification.jump_error(_HUMAN, _predicted(sample.spectra[:, 0]))["macro_f1"]
+    return intervals.jumping_interval(estimate, values, sample.n, error, MIN_COUNTRIES)
+
+
+def _predicted(spectra: FloatArray, pool: FloatArray | None = None) -> list[str]:
+    high = spectra > classification.lower_median(spectra if pool is None else pool)
+    return [spectral.er_sr_category(bool(er), bool(sr)) for er, sr in high]
+
+
 def category_f1(spectra: FloatArray, pool: FloatArray | None = None) -> float:
     """Return macro F1 of the categories.
 
     Args:
         pool: spectra whose medians are used; None: the same spectra.
     """
-    high = spectra > classification.lower_median(spectra if pool is None else pool)
-    return classification.macro_f1(_HUMAN, [spectral.er_sr_category(bool(er), bool(sr)) for er, sr in high])
+    return classification.macro_f1(_HUMAN, _predicted(spectra, pool))
 
 
 def correlation(spectra: FloatArray) -> float:

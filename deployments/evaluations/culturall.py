@@ -28,6 +28,13 @@ def _checked(r: Mapping[str, Any]) -> str:
     return number(n) if n is None or unchecked is None else f"{n - unchecked} of {n}"
 
 
+def _unread(r: Mapping[str, Any]) -> str:
+    """Return the share of answers that are not read, and accuracy if all were wrong or all right."""
+    if not r["match_read"] or r["match_read"] == 1:
+        return "–" if r["match_read"] is None else f"{1 - r['match_read']:.0%}"
+    return f"{1 - r['match_read']:.0%} ({r['matched_low']:.2f} to {r['matched_high']:.2f})"
+
+
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "model": r["model"],
@@ -39,6 +46,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "validated": _validated(r),
         "of answers": number(r["accuracy_answered"], 2),
         "matched": number(r["accuracy_matched"], 2),
+        "not read": _unread(r),
         "no scenario": number(r["accuracy_question"], 2),
         "English gain [95 %]": interval(r["english_gain"], r["english_gain_low"], r["english_gain_high"], 2),
         "with passages": number(r["accuracy_retrieval"], 2),
@@ -78,6 +86,7 @@ DOOR = Door(
         "checked": "items that people have checked",
         "validated": "whether the judges were compared with people",
         "of answers": "accuracy without lost answers",
-        "matched": "accuracy by match, without a judge",
+        "matched": "accuracy by match, of the answers that matching reads",
+        "not read": "answers that matching does not read (accuracy by match if all were wrong, all right)",
     },
 )

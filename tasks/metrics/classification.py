@@ -63,6 +63,28 @@ def macro_f1(true: Sequence[str], predicted: Sequence[str]) -> float:
     return float(np.mean(list(scores.values())))
 
 
+_OTHER = {"L": "H", "H": "L"}
+
+
+def jump_error(true: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+    """Return the standard error of F1 if one letter of one predicted category is undecided: class -> error,
+    and "macro_f1" -> that of macro F1.
+
+    true, predicted: m categories of two letters each. An undecided letter changes F1 by a jump in every
+    second sample: the error is half of the mean jump over all letters. Half-samples that agree do not show
+    it, and without it intervals of F1 are too short (docs/intervals.md).
+    """
+    classes = sorted(set(true))
+    changed = [
+        [*predicted[:i], other, *predicted[i + 1 :]]
+        for i, own in enumerate(predicted)
+        for other in (_OTHER[own[0]] + own[1], own[0] + _OTHER[own[1]])
+    ]
+    table = np.array([list(f1_per_class(true, each, classes).values()) for each in (predicted, *changed)])
+    columns = dict(zip(classes, table.T, strict=True)) | {"macro_f1": table.mean(axis=1)}
+    return {name: float(np.abs(own[1:] - own[0]).mean()) / 2 for name, own in columns.items()}
+
+
 LOST = ""
 """Label of a lost answer: its gold class is missed, and no other class is predicted."""
 

@@ -215,6 +215,21 @@ def half_sample_interval(
     return max(bounds[0], low), min(bounds[1], high)
 
 
+def jumping_interval(
+    estimate: float, replicates: Sequence[float], n: int, jump: float, at_least: int = MIN_CLUSTERS
+) -> Interval:
+    """Return the interval of a share that jumps: `half_sample_interval` with the error of a jump, extended to
+    the central 95 % of the half-samples' values, which are on both sides of a jump.
+
+    jump: standard error of a jump that no half-sample may show, such as `classification.jump_error`.
+    """
+    found = half_sample_interval(estimate, replicates, n, SHARE, at_least, other_error=jump)
+    if found is None:
+        return None
+    low, high = np.quantile(replicates, [0.025, 0.975])
+    return min(found[0], float(low)), max(found[1], float(high))
+
+
 def half_sample_error(values: FloatArray, n: int) -> float:
     """Standard error of a number from its values on `half_samples` of n clusters."""
     return float(np.std(values, ddof=1)) * math.sqrt((n // 2) / (n - n // 2))

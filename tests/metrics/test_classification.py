@@ -12,6 +12,7 @@ from tasks.metrics.classification import (
     commonest,
     f1_left_out,
     f1_per_class,
+    jump_error,
     label_scores,
     lower_median,
     macro_f1,
@@ -135,3 +136,12 @@ def test_random_baseline_is_the_mean_over_shuffled_labels() -> None:
     rng = np.random.default_rng(0)
     dealt = [label_scores(GOLD, rng.permutation(GOLD).tolist()) for _ in range(4000)]
     assert np.mean(dealt, axis=0) == pytest.approx((11 / 25, 11 / 25, 1 / 3), abs=0.015)
+
+
+def test_the_error_of_a_jump_is_half_its_mean_over_all_letters() -> None:
+    """Two right categories: each change of a letter leaves one class right and loses the other."""
+    errors = jump_error(["LH", "HL"], ["LH", "HL"])
+    # LH of place 1 as HH or LL: F1 0 of LH and 1 of HL; the same for place 2. Macro F1 falls by 0.5.
+    assert errors == {"LH": pytest.approx(0.25), "HL": pytest.approx(0.25), "macro_f1": pytest.approx(0.25)}
+    # LL as HL gains a class, and as LH brings a false one; HH of two that are wrong stays wrong.
+    assert jump_error(["HL"], ["LL"]) == {"HL": 0.25, "macro_f1": 0.25}

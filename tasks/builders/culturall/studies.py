@@ -277,7 +277,7 @@ def measure_rows(study: ConditionStudy, answers: CulturallAnswers) -> list[Row]:
     rows = []
     for (condition, draft), answer in answers.by_key.items():
         verdict = answer.judged if study.judges else answer.matched
-        unscored = None if verdict is not None else answer.reason or answer.unjudged or "unscored"
+        unscored = None if verdict is not None else answer.unscored(bool(study.judges)) or "unscored"
         rows.append(
             {
                 "draft": draft,

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import ENTITIES, TWICE, UNKNOWN, Row, benchmark
+from tasks.evaluations.recipe.benchmark import ENTITIES, NOT_DRAWN, TWICE, UNKNOWN, Row, benchmark
 from tasks.evaluations.recipe.definition import PREFERENCE
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import LeftOut, Member
@@ -56,6 +56,10 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         )
     for kind, members in drawn.items():
         yield from (Member(text, group, kind) for group, texts in members.items() for text in texts)
+        both, n = set.intersection(*map(set, by_kind[kind].values())), sum(map(len, by_kind[kind].values()))
+        yield from [LeftOut("of both cultures", ENTITIES, is_fault=False)] * (2 * len(both))
+        undrawn = n - 2 * len(both) - sum(map(len, members.values()))
+        yield from [LeftOut(NOT_DRAWN, ENTITIES, is_fault=False)] * undrawn
     seen: set[tuple[str, ...]] = set()
     sentiments = _sentiments(files)
     for name in SETS:

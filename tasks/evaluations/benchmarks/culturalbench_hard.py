@@ -12,7 +12,15 @@ import numpy as np
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import LETTERED, SHORT_ANSWER, TWICE, Row, choice, of_choices
+from tasks.evaluations.recipe.benchmark import (
+    LETTERED,
+    NOT_DRAWN,
+    SHORT_ANSWER,
+    TWICE,
+    Row,
+    choice,
+    of_choices,
+)
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import Item, LeftOut
 from tasks.identity import digest
@@ -39,8 +47,11 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     whole = {name: list(own.values()) for name, own in of_question.items() if _is_whole(own.values())}
     why = LeftOut(f"of a question without {STATEMENTS} statements of which one is true")
     yield from (why for name in of_question.keys() - whole.keys() for _ in of_question[name])
-    for name in sorted(whole, key=lambda name: digest([name]))[: params.questions]:
+    for place, name in enumerate(sorted(whole, key=lambda name: digest([name]))):
         for record in whole[name]:
+            if params.questions is not None and place >= params.questions:
+                yield LeftOut(NOT_DRAWN, is_fault=False)
+                continue
             yield choice(
                 record.text("data_idx"),
                 record.text("prompt_question"),

@@ -1,9 +1,10 @@
 """Matches a model's answers, makes the judges' prompts about them, and lists them for people. Pure.
 
-Rules. An answer that the model lost (refused, empty, cut off before its end) is wrong, and so is an answer to
-multiple choice that names no letter. A prompt that was not sent, and an answer whose judges gave no verdict,
-are unscored. Each answer is judged once per judge. The check of a judge belongs to the study, not to a model.
-It has each item's gold answer, another item's answer in the same language, and an empty answer.
+Rules. An answer that the model lost (refused, empty, cut off before its end) is wrong, and so is one in
+which it says not to know. A prompt that was not sent, an answer whose judges gave no verdict and, without
+judges, one that matching does not read (``NOT_READ``) are unscored. Each answer is judged once per judge. The
+check of a judge belongs to the study, not to a model. It has each item's gold answer, another item's answer
+in the same language, and an empty answer.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import polars as pl
 from tasks.evaluations.contract import Completions, comparable
 from tasks.evaluations.culturall.choices import chosen_letter, options
 from tasks.evaluations.culturall.items import CulturallItem
-from tasks.evaluations.culturall.matching import is_match
+from tasks.evaluations.culturall.matching import is_right
+from tasks.evaluations.culturall.statements import knows_nothing
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
 from tasks.judging.controls import EMPTY as EMPTY_TEXT
@@ -35,6 +37,9 @@ LOST = frozenset({REFUSED, EMPTY, CUT_OFF})
 
 It counts as wrong, since Lin et al. (2026) count all items.
 """
+
+NOT_READ = "not read by the matcher"
+"""Reason why an answer is unscored by match: it is no short answer in a plain form (``matching``)."""
 
 CHECKS = (GOLD, SHUFFLED, EMPTY_TEXT)
 """The texts that a judge is checked with: it should accept the first and refuse the others."""
@@ -54,7 +59,7 @@ class CulturallAnswer:
     """One answer. Either text or reason is None.
 
     Attributes:
-        matched: whether it equals the gold answer; None where there is no text.
+        matched: whether it equals the gold answer; None where there is no text or matching does not read it.
         judged: whether the judges accept it, by the mean of their scores; None if it has no text, no judge,
             or no verdict.
         unjudged: why a text that was sent to judges has no verdict; None otherwise.
@@ -72,10 +77,10 @@ class CulturallAnswer:
             return False
         return self.judged if is_judged else self.matched
 
-    @property
-    def unscored(self) -> str | None:
+    def unscored(self, is_judged: bool) -> str | None:
         """Return why there is no answer, or no verdict on it."""
-        return self.reason or self.unjudged
+        unread = NOT_READ if self.text is not None and self.matched is None else None
+        return self.reason or (self.unjudged if is_judged else unread)
 
 
 @dataclass(frozen=True)
@@ -106,22 +111,26 @@ def read_answers(
     }
 
 
-def matches(item: CulturallItem, text: str) -> bool:
-    """Return whether a text matches the item's answer, decided without a judge; see ``matching``.
+def matches(item: CulturallItem, text: str) -> bool | None:
+    """Return whether a text matches the item's answer, decided without a judge; None if matching does not
+    read it; see ``matching``.
 
     An answer may be in the item's language or in English under every condition, so that no condition is read
     more mildly.
     """
-    if item.form == "choice":
-        english = options(item.english.question) if item.english else {}
-        further = {letter: [text] for letter, text in english.items()}
-        further.setdefault(item.native.answer, []).extend([*item.accepted[1:], *item.accepted_in_english[1:]])
-        return chosen_letter(text, item.native.question, item.language, further) == item.native.answer
-    own = item.native
-    if is_match(text, item.accepted, item.language, own.question, item.region, own.scenario):
-        return True
-    asked, told = (item.english.question, item.english.scenario) if item.english else ("", "")
-    return is_match(text, item.accepted_in_english, "en", asked, item.region, told, item.language)
+    if item.form == "free":
+        accepted, questions = {item.language: item.accepted}, {item.language: item.native.question}
+        if item.english and item.language != "en":
+            accepted |= {"en": item.accepted_in_english}
+            questions |= {"en": item.english.question}
+        return is_right(text, accepted, questions, item.region)
+    english = options(item.english.question) if item.english else {}
+    further = {letter: [form] for letter, form in english.items()}
+    further.setdefault(item.native.answer, []).extend([*item.accepted[1:], *item.accepted_in_english[1:]])
+    if knows_nothing(text, (item.language, "en")):
+        return False
+    letter = chosen_letter(text, item.native.question, item.language, further)
+    return None if letter is None else letter == item.native.answer
 
 
 def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:
@@ -194,7 +203,7 @@ def _row(study: CulturallStudy, key: Key, answer: CulturallAnswer) -> dict[str, 
         "judged": answer.judged,
         "correct": answer.counts(bool(study.judges)),
         "passages": json.dumps(quoted, ensure_ascii=False) if quoted else None,
-        "unscored_reason": answer.unscored,
+        "unscored_reason": answer.unscored(bool(study.judges)),
         "status": item.status,
     }
 
@@ -214,9 +223,9 @@ def samples(study: CulturallStudy, completions: Completions) -> Iterator[Sample]
     verdicts = study.panel.verdict_scores(answers.calls, answers.opinions, completions)
     for key, prompt in study.prompts.items():
         condition, item, answer = key[0], study.by_id[key[1]], answers.by_key[key]
-        scores = {"correct": Score.of(answer.counts(bool(study.judges)), answer.unscored, answer=answer.text)}
+        scores = {"correct": _score(answer, bool(study.judges))}
         if study.judges:
-            scores["matched"] = Score.of(answer.counts(False), answer.reason, answer=answer.text)
+            scores["matched"] = _score(answer, False)
         yield sample(
             ":".join(key),
             prompt,
@@ -227,3 +236,7 @@ def samples(study: CulturallStudy, completions: Completions) -> Iterator[Sample]
             | {"condition": condition, "item": item.item},
             roles={"judge": [engine.name for engine in study.judges.values()]} if study.judges else {},
         )
+
+
+def _score(answer: CulturallAnswer, is_judged: bool) -> Score:
+    return Score.of(answer.counts(is_judged), answer.unscored(is_judged), answer=answer.text)

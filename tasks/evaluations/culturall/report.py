@@ -32,8 +32,8 @@ LANGUAGES = {
 }  # fmt: skip
 
 MATCHING = Path(__file__).with_name("matching.csv")
-"""Matching held against answers that two readers labelled: by language, right answers and those refused,
-wrong answers and those accepted. A test counts them anew.
+"""Matching held against answers that were labelled before it read them (blind.csv of its tests): by language,
+right answers and those refused, wrong ones and those accepted, and those that it did not read.
 """
 
 MOST_REGIONS = 51
@@ -41,6 +41,10 @@ MOST_REGIONS = 51
 
 _CONDITIONS = Legend(("accuracy, native", "accuracy without the scenario"), "null: guessing", end=1.0)
 _COLUMNS = {"english": "In English ↑", "question": "No scenario", "retrieval": "With passages ↑"}
+_FIRST_CONTACT = (
+    ("Right ones refused ↓", "refused", "n_right"), ("Wrong ones accepted ↓", "accepted", "n_wrong"),
+    ("Short ones not read", "short_unread", "n_short"), ("Sentences not read", "prose_unread", "n_prose"),
+)  # fmt: skip
 _YES_NO = {True: "yes", False: "no", None: "–"}
 _CHECKED: dict[bool | None, Badge] = {True: ("warn", "fails"), None: ("plain", "not scored"), False: ("good", "passes")}
 
@@ -223,13 +227,11 @@ def _judges(data: CulturallData) -> list[Part]:
     ], sorted(data.judges.to_dicts(), key=language), id="judge-table", is_long=data.judges["language"].count() > 14)] if data.judges.height else prose("No judge was named.")  # fmt: skip
     matching = pl.read_csv(MATCHING).filter(pl.col("language").is_in(list(data.n_items["language"]))).to_dicts()
     if matching:
-        counts = (("Right answers", "n_right"), ("Refused ↓", "refused"), ("Wrong answers", "n_wrong"), ("Accepted ↓", "accepted"))
-        parts.append(table("Matching without a judge, held against answers that two readers labelled, the second blind. Answers on which they differ are left out", [
-            (left("Language"), lambda row: th(language(row))), *((col(label), lambda row, key=key: td(row[key])) for label, key in counts),
-            (col("Refused at first contact ↓"), lambda row: td(f"{row['refused_first']} of {row['n_right_first']}")),
-            (col("Accepted at first contact ↓"), lambda row: td(f"{row['accepted_first']} of {row['n_wrong_first']}")),
+        parts.append(table("Matching at first contact with answers that were written and labelled before it read them", [
+            (left("Language"), lambda row: th(language(row))),
+            *((col(label), lambda row, n=n, of=of: td(f"{row[n]} of {row[of]}")) for label, n, of in _FIRST_CONTACT),
         ], sorted(matching, key=language), id="matching-table"))  # fmt: skip
-        parts += prose("The matcher was made with the first answers at hand, so they show what it reads, not how it does on others. The last two columns do: other answers, many of them whole sentences, that one reader labelled before the matcher read them. It was mended after each of their four batches. The column *Agreement* of the first table shows how far it agrees with the judges of this run.")
+        parts += prose("An answer that is not read is neither right nor wrong by match. The column *Agreement* of the first table shows how far matching agrees with the judges of this run on the answers that it reads.")
     return parts
 
 
@@ -272,7 +274,8 @@ def _page(data: CulturallData) -> Page:
         board=[table("Models by accuracy, then null models. Under a number are its 95 % interval and its null. –: not run or not scored. The end of the page has counts and reasons for every number.", [
             (left("Model"), lambda m: name(m, *badges[m])), *number.ranks(), number("accuracy", "Accuracy ↑", "null: guessing", null=True, strong=True, n=True),
             number.axis("accuracy", 0, 1), number("accuracy_answered", "Of answers ↑", "without lost ones", n=True),
-            number("accuracy_matched", "By match ↑", "without a judge"), number("judge_match_agreement", "Agreement", "judge and match", share=True),
+            number("accuracy_matched", "By match ↑", "of those read"), number("match_read", "Read", "by matching", share=True),
+            number("accuracy_matched_low", "At least", "not read as wrong"), number("accuracy_matched_high", "At most", "not read as right"), number("judge_match_agreement", "Agreement", "judge and match", share=True),
             *(number(metric, _COLUMNS[condition]) for condition, metric in data.conditions.items() if condition != "native"),
             *(number(metric, data.label(metric), "null: 0", sign=True) for metric in DIFFERENCES if data.has(metric)),
             number("coverage", "Answered", share=True),
@@ -296,7 +299,7 @@ _MADE = """
 ### Items
 An item has a scenario of everyday life, a question that arises from it, and a short objective answer: a few words, a number with its unit, a date, or a letter of four options. The shipped items were written for this project after Lin et al. 2026. Each was then answered twice without sight of its gold answer and explanation, the second time by a reader who had written none of the items; if the answers differed, the item was dropped or repaired. Nobody who lives in the region has checked an item unless its `status` says so.
 ### Accuracy
-The share of all items with a right answer. A refused, empty or cut-off answer is wrong, as in Lin et al. 2026. The column *Of answers* leaves such answers out. With judges, an answer is right if their mean score is at least 0.5; the judge sees scenario, question, gold answer, accepted variants and explanation. Without judges, it is right if it *matches* the gold answer or a variant: as text (without case, punctuation and optional marks of the script), as a number with its unit (a bare number only if the question names the unit or it is accepted), as a date, a time, or as a letter or text of an option. An answer may be in the item’s language or in English under every condition. Every row has accuracy by match and its agreement with the judges. A multiple-choice answer without a letter is wrong. An answer that could not be measured, such as one without a verdict, is unscored.
+The share of all items with a right answer. A refused, empty or cut-off answer is wrong, as in Lin et al. 2026. The column *Of answers* leaves such answers out. With judges, an answer is right if their mean score is at least 0.5; the judge sees scenario, question, gold answer, accepted variants and explanation. Without judges, *matching* reads short answers in a plain form. One is right if it is the gold answer or a variant: as text (without case, punctuation and optional marks of the script), as a number with its unit (a bare number only if the question names the unit or it is accepted), as a date, a time, or as a letter or text of an option. It is wrong if it states another value, option or name in such a form. Every other answer (a hedge, a denial, alternatives, several sentences, words that are neither the answer nor the question) is *not read*, and unscored: the interval holds that all of them are wrong and that all are right, over 5 % are a doubt, and over half leave no number. An answer may be in the item’s language or in English under every condition. Every row has accuracy by match, the share that it reads, and its agreement with the judges. An answer that could not be measured, such as one without a verdict, is unscored.
 ### Nulls
 Guessing gives the commonest letter for multiple choice; for other items it gives another item’s answer in the same language, and its score is the mean chance that this is right. Accuracy without the scenario is a stronger null, since it shows how much the question alone gives away.
 ### Difficulty

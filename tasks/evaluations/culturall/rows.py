@@ -19,12 +19,22 @@ from numpy.typing import NDArray
 from tasks.evaluations.culturall.choices import LETTERS
 from tasks.evaluations.culturall.items import CulturallItem
 from tasks.evaluations.culturall.matching import plain
-from tasks.evaluations.culturall.read import CHECKS, CulturallAnswer
+from tasks.evaluations.culturall.read import CHECKS, NOT_READ, CulturallAnswer
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.judging.controls import check_row, preference_row
 from tasks.judging.panel import Key, Opinions
-from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, mean_of, mean_row, unless_lost_alone, unscored
+from tasks.loop.rows import (
+    OVERALL,
+    Metric,
+    Slice,
+    count_rows,
+    known_interval,
+    mean_of,
+    mean_row,
+    unless_lost_alone,
+    unscored,
+)
 from tasks.metrics.intervals import CORRELATION, SHARE
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
@@ -44,6 +54,9 @@ LEAST_MODELS = 3
 """
 
 TOO_FEW_MODELS = f"fewer than {LEAST_MODELS} other models of the cohort answered"
+MOST_UNREAD = 0.5
+"""Share of answers that matching does not read above which a number by match has no value."""
+NO_NULL = frozenset({"judge_match_agreement", "match_read"})
 IN_ENGLISH = "the items are in English"
 NO_ITEM = "no item of this answer form"
 NO_ENGLISH_VARIANTS = "matched without a judge, and an item has no accepted variants in English"
@@ -77,24 +90,28 @@ def scores_of(study: CulturallStudy, answers: Mapping[Key, CulturallAnswer]) -> 
     for condition in study.conditions:
         suffix = "" if condition == "native" else f"_{condition}"
         of_items = [answers[condition, item.item] for item in study.items]
-        right, matched = (
-            np.array([answer.counts(is_judged) for answer in of_items], dtype=np.float64)
-            for is_judged in (bool(study.judges), False)
-        )
         lost = np.array([answer.reason or "" for answer in of_items], dtype=object)
-        unscored = np.array([answer.unscored or "" for answer in of_items], dtype=object)
-        counted = unless_lost_alone(right, np.where(np.isnan(right), unscored, ""), lost)
-        scores[f"accuracy{suffix}"] = ConditionScores(*counted, lost)
-        unmatched = np.where(np.isnan(matched), lost, "")
-        scores[f"accuracy_matched{suffix}"] = ConditionScores(matched, unmatched, lost)
+        for name, is_judged in (("accuracy", bool(study.judges)), ("accuracy_matched", False)):
+            values = np.array([answer.counts(is_judged) for answer in of_items], dtype=np.float64)
+            unscored = np.array([answer.unscored(is_judged) or "" for answer in of_items], dtype=object)
+            counted = unless_lost_alone(values, np.where(np.isnan(values), unscored, ""), lost)
+            scores[f"{name}{suffix}"] = ConditionScores(*counted, lost)
     if "accuracy" in scores:
-        own, matched = scores["accuracy"], scores["accuracy_matched"].values
+        own, matched = scores["accuracy"], scores["accuracy_matched"]
         values = np.where(own.lost == "", own.values, np.nan)
         reasons = np.where(own.lost == "", own.reasons, own.lost)
         scores["accuracy_answered"] = ConditionScores(values, reasons, own.lost)
+        is_unread = matched.reasons == NOT_READ
+        for name, value in (("accuracy_matched_low", 0.0), ("accuracy_matched_high", 1.0)):
+            filled = np.where(is_unread, value, matched.values)
+            scores[name] = ConditionScores(filled, np.where(is_unread, "", matched.reasons), own.lost)
+        read = np.where(own.lost == "", np.where(is_unread, 0.0, matched.values * 0 + 1), np.nan)
+        why = np.where(np.isnan(read), np.where(own.lost == "", matched.reasons, own.lost), "")
+        scores["match_read"] = ConditionScores(read, why, own.lost)
         if study.judges:
-            agree = np.where(np.isnan(values), np.nan, values == matched)
-            scores["judge_match_agreement"] = ConditionScores(agree, reasons, own.lost)
+            agree = np.where(np.isnan(values + matched.values), np.nan, values == matched.values)
+            why = np.where(reasons == "", matched.reasons, reasons)
+            scores["judge_match_agreement"] = ConditionScores(agree, why, own.lost)
     return scores
 
 
@@ -160,10 +177,11 @@ def _slice_rows(
     """
     items, clusters = study.columns["item"] if where == OVERALL else None, study.clusters(chosen)
     for metric, scores in own.items():
-        known = ~np.isnan(scores.values) if metric == "accuracy_answered" else True
-        null = None if metric == "judge_match_agreement" else mean_of(nulls[chosen & known])
+        null = None if metric in NO_NULL else mean_of(nulls[chosen & ~np.isnan(scores.values)])
         names = items if metric == "accuracy" else None  # for paired comparisons
-        yield scores.row(metric, where, chosen, clusters, SHARE, null, names)
+        yield with_unread(
+            scores.row(metric, where, chosen, clusters, SHARE, null, names), scores, chosen, clusters
+        )
     for metric, (first, second) in DIFFERENCES.items():
         if first in own and second in own:
             among = chosen & (study.columns["language"] != "en") if metric == "english_gain" else chosen
@@ -175,6 +193,28 @@ def _slice_rows(
                 continue
             names, clusters = None if items is None else items[among], study.clusters(among)
             yield own[first].gain(own[second], metric, where, among, clusters, CORRELATION, names)
+
+
+def with_unread(
+    row: Metric, scores: ConditionScores, chosen: BoolArray, clusters: NDArray[np.str_]
+) -> Metric:
+    """Return a row by match so that answers that matching does not read cannot raise it: its interval holds
+    those of all of them wrong and all of them right, and if they are more than half there is no value.
+    """
+    is_unread = scores.reasons[chosen] == NOT_READ
+    n, n_unread = int((scores.lost[chosen] == "").sum()), int(is_unread.sum())
+    if not n_unread or row.value is None:
+        return row
+    if n_unread > MOST_UNREAD * n:
+        reason = f"more than half of the answers are {NOT_READ} ({n_unread:,} of {n:,})"
+        return unscored(row.metric, row[1:3], reason, row.n_scored + row.n_unscored, row.null_value)
+    filled = (np.where(is_unread, value, scores.values[chosen]) for value in (0.0, 1.0))
+    low, high = (known_interval(values, clusters, SHARE) for values in filled)
+    return (
+        row._replace(ci_low=low[0], ci_high=high[1])
+        if low and high
+        else row._replace(ci_low=None, ci_high=None)
+    )
 
 
 def _lack_variants(study: CulturallStudy, chosen: BoolArray) -> bool:
@@ -200,8 +240,10 @@ def _difficulty_rows(
         for level in LEVELS:
             chosen, where = of_items == level, (kind, level)
             if chosen.any():
-                clusters, null = study.clusters(chosen), mean_of(nulls[chosen])
-                yield own["accuracy"].row("accuracy", where, chosen, clusters, SHARE, null)
+                clusters = study.clusters(chosen)
+                null = mean_of(nulls[chosen & ~np.isnan(own["accuracy"].values)])
+                row = own["accuracy"].row("accuracy", where, chosen, clusters, SHARE, null)
+                yield with_unread(row, own["accuracy"], chosen, clusters)
             elif (of_items == UNKNOWN).all():
                 yield unscored("accuracy", where, TOO_FEW_MODELS, n)
 

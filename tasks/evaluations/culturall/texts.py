@@ -1,4 +1,4 @@
-"""Texts of short answers in the forms in which they are compared, and what takes an answer back. Pure."""
+"""Texts of short answers in the forms in which they are compared. Pure."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from itertools import takewhile
 
 import regex  # type: ignore[import-untyped]
 
-from tasks.evaluations.culturall.locales import fold, own_and_english
+from tasks.evaluations.culturall.locales import fold
 from tasks.evaluations.culturall.quantities import IS_UNSPACED, UNSPACED, with_digits
 
 _HAN = regex.compile(r"\p{Han}")
+_NEAR = 0.6
+"""Share of common letters (``SequenceMatcher``) from which two words may be one."""
 _MINUS = regex.compile(r"(?<!\w)[-−](?=\d)")
 _JAMO = regex.compile(r"[\u1100-\u11ff]")
-_AFFIXES = regex.compile(
-    r"^(?:me(?:ng?|m|ny)?|di|be[rl]|ter|pe(?:ng?|m|ny|r)?)(?=\w{4})|(?:kan|nya|lah|kah|an)$"
-)
 _ARTICLES = regex.compile(r"\b(?:a|an|the)\b")
 _PLAIN_WORD = regex.compile(
     rf"[{UNSPACED}\p{{M}}]+|\d+(?:[.,:]\d+)*|(?:(?![{UNSPACED}])[\p{{L}}\p{{M}}])+\.?|[\p{{S}}%°#]"
@@ -47,41 +46,6 @@ def plain(text: str) -> str:
     text = _MINUS.sub("minus", fold(text))
     characters = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
     return " ".join(_ARTICLES.sub(" ", "".join(characters)).split())
-
-
-def takes_back(
-    answer: str, gold: str, question: str, language: str, is_number: bool = True, has_bounds: bool = True
-) -> bool:
-    """Return whether an answer denies its value, or makes it a bound that is in neither gold nor question.
-
-    A denial is the question's own if the same word follows it there: "he cannot make" where that is asked.
-
-    Args:
-        is_number: a last day is no bound, unless the question is about a first one.
-        has_bounds: whether the value can have bounds, as a number has.
-    """
-    said, right, asked = (_flat(text, language) for text in (answer, gold, question))
-    is_since = any(_has(asked, form) for form in own_and_english("since", language))
-    kinds = ("bounds", "until")[: 1 + (is_number or is_since)] if has_bounds else ()
-    denials = (form for form in own_and_english("negations", language) if _has(said, form))
-    bounds = (form for kind in kinds for form in own_and_english(kind, language) if _has(said, form))
-    return any(not _has(right, form) and not _is_asked(said, asked, form) for form in denials) or any(
-        not _has(right, form) and not _has(asked, form) for form in bounds
-    )
-
-
-def _is_asked(said: str, asked: str, denial: str) -> bool:
-    """Return whether a question has the only denial of an answer with the same word after it, or, in scripts
-    without spaces, with the same two characters before or after it.
-    """
-    if IS_UNSPACED.match(denial):
-        said, asked = said.replace(" ", ""), asked.replace(" ", "")
-        at, end = said.index(denial), said.index(denial) + len(denial)
-        beside = (said[max(at - 2, 0) : end], said[at : end + 2])
-        return said.count(denial) == 1 and any(len(c) > end - at + 1 and c in asked for c in beside)
-    places = [text.partition(f" {denial} ")[2].split() for text in (said, asked)]
-    is_once = said.count(f" {denial} ") == 1
-    return is_once and all(places) and is_alike(places[0][0], places[1][0])
 
 
 def as_written(text: str, language: str) -> str:
@@ -134,27 +98,23 @@ def _by_letters(known: frozenset[str]) -> frozenset[str]:
     return frozenset(unicodedata.normalize("NFD", word.replace(" ", "")) for word in known)
 
 
-def have_one_root(one: str, other: str) -> bool:
-    """Return whether two Malay words differ in affixes, some of which change the root's first letter."""
-    one, other = (_AFFIXES.sub("", word) for word in (one, other))
-    is_end = one.endswith(other[1:]) or other.endswith(one[1:])
-    return min(len(one), len(other)) > 3 and abs(len(one) - len(other)) < 2 and is_end
+def is_near(one: str, other: str) -> bool:
+    """Return whether two words may be forms or spellings of one word: most letters agree in order."""
+    if is_alike(one, other) or min(len(one), len(other)) < 4:
+        return is_alike(one, other)
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= _NEAR
 
 
-def share_a_stem(one: str, other: str) -> bool:
-    """Return whether two words have five letters in a row in common, most of the shorter one."""
-    size = SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
-    return size >= 5 and size >= 0.7 * min(len(one), len(other))
-
-
+@lru_cache(maxsize=1 << 14)
 def _flat(text: str, language: str) -> str:
     """Return the words of a text separated by single spaces, with a space at either end."""
     apart = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in fold(text, language))
     return f" {' '.join(apart.split())} "
 
 
-def _has(flat: str, phrase: str) -> bool:
+def has_phrase(text: str, phrase: str, language: str) -> bool:
     """Return whether a text contains a phrase: as whole words, or anywhere in scripts without spaces."""
+    flat = _flat(text, language)
     if IS_UNSPACED.match(phrase):
         return phrase in flat.replace(" ", "")
     return f" {phrase} " in flat

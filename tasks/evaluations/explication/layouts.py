@@ -42,6 +42,7 @@ _FILLER = re.compile(
     r"|this|is|recipe|dish|breakfast|for|of|personali[sz]ed|delicious|simple|quick and easy)\b\s*[:,]?\s*)*",
     re.IGNORECASE,
 )
+_ROW = re.compile(r"^[ \t]*\|(.+)\|[ \t]*$", re.MULTILINE)
 _STATEMENT = re.compile(r"[^.!?\n]+[.!?]*")
 _CLAUSE_END = re.compile(r"[.?!:;\n]|\s[–—-]\s|, (?:which|because|as|since|it)\b")
 _NO_NAME = re.compile(
@@ -53,7 +54,7 @@ def in_objects(
     text: str, labels: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, str], tuple[int, int]] | None:
     """Return label -> content of the last JSON object with most of the labels as keys, and its start and end;
-    None without one that has two. An object may stand within another one.
+    None without one that has two. An object may stand within another one; without one, a table counts.
 
     Args:
         labels: label -> its other names.
@@ -69,7 +70,19 @@ def in_objects(
                     own.setdefault(label, _shown(value))
             if len(own) > 1 and (best is None or len(own) >= len(best[0])):
                 best = own, (found.start, found.end)
-    return best
+    return best or _in_table(text, names)
+
+
+def _in_table(text: str, names: Mapping[str, str]) -> tuple[dict[str, str], tuple[int, int]] | None:
+    """Return label -> cell of the last row of a table whose first row has labels; None without one."""
+    rows = list(_ROW.finditer(text))
+    if len(rows) < 2:
+        return None
+    first, last = ([cell.strip(" *`") for cell in row[1].split("|")] for row in (rows[0], rows[-1]))
+    if len(first) < 2 or len(first) != len(last) or not all(compact(cell) in names for cell in first):
+        return None
+    own = {names[compact(name)]: cell for name, cell in zip(first, last, strict=True)}
+    return own, (rows[0].start(), rows[-1].end())
 
 
 def compact(name: str) -> str:

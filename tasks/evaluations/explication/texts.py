@@ -41,7 +41,9 @@ BEGIN: Mapping[str, Any] = tomllib.loads((_FOLDER / "prompts" / "begin.toml").re
 LEAVE: str = BEGIN["leave"]
 """The mark that the simulator is asked to end with."""
 
-_NUMBERED = r"(?:(?:step|part|section)[ \t]*\d{1,2}[ \t]*[:.)–—-]|(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)])"
+_NUMBERED = (
+    r"(?:(?:step|part|section)[ \t]*\d{1,2}[ \t]*[:.)–—-]|(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)]|\d\ufe0f?\u20e3)"
+)
 _BEFORE = rf"(?:[^\w\n]|_){{0,12}}(?:{_NUMBERED}(?:[^\w\n]|_){{0,8}})?(?:<\w{{1,6}}>)?"
 """Marks, an emoji or a number before a label."""
 _INSIDE = r"(?<=[\s.;,!])(?:\#{1,6}|\*{2,3}\#?)[ \t]*"
@@ -223,6 +225,7 @@ def label_pattern(labels: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
         rf"^(?P<marks>{_BEFORE}){named('first')}"
         rf"(?:{_ASIDE}?(?:{_PLAIN_REST}(?:{_COLON}|(?P<dash>{_DASH}))|(?P<line>{_LINE}))|(?P<rest>{_REST}{_ASIDE}?)(?:{_COLON}|{_LINE}))"
         rf"|{_INSIDE}{named('inside')}{_ASIDE}?(?:{_COLON}|{_DASH})"
+        rf"|^[^\w\n*]{{0,6}}\*\*{named('bold')}\*\*[ \t]+(?=\S)"
         rf"|<{named('tag')}>|^\[{named('bracket')}\][ \t]*(?=\S)"
         rf"|(?<=[.,;!|] )(?=(?-i:[A-Z])){named('sentence')}{_COLON}",
         re.IGNORECASE | re.MULTILINE,
@@ -237,7 +240,7 @@ def labelled_parts(labels: Mapping[str, Sequence[str]], pattern: re.Pattern[str]
     parts = []
     for match, end in zip(matches, ends, strict=True):
         written = next(
-            filter(None, (match[name] for name in ("first", "inside", "tag", "bracket", "sentence")))
+            filter(None, (match[name] for name in ("first", "inside", "bold", "tag", "bracket", "sentence")))
         )
         content = _bare(text[match.end() : end]) or (match["rest"] or "").strip()
         parts.append(Part(names[_key(written, names)], match.start(), content))

@@ -48,6 +48,8 @@ Data = Annotated[str, AfterValidator(_whole_path)]
 
 
 TWICE = LeftOut("there twice", is_fault=False)
+NOT_DRAWN = "not drawn"
+"""Reason of a ``LeftOut`` that a knob leaves out: it counts as a usable part of the data."""
 
 Row = Mapping[str, str] | Member | LeftOut
 """Output of a reader: the cells of an item, an item of a group, or why something is left out."""
@@ -206,6 +208,8 @@ def bring(own: LoadedRecipe, read: Read, params: Params, units: Units | None = N
     out += unasked
     used = _used(items, members.values(), units or {})
     first = next(iter(used))
+    for what in [what for what in out if what.reason == NOT_DRAWN]:
+        used[what.unit or first] += out.pop(what)
     faulty = sum(n for what, n in out.items() if what.is_fault and what.unit in ("", first))
     if not items or faulty > MOST_LEFT_OUT * (used[first] + faulty):
         why = "; ".join(f"{n} {what.reason}" for what, n in out.most_common(3)) or "the files hold none"

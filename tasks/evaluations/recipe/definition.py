@@ -234,7 +234,7 @@ class Choice(Recipe):
     """
 
     recipe = CHOICE
-    nulls = ("position", "longest", CHANCE)
+    nulls = ("position", "longest", "shortest", "popular", CHANCE)
 
     options: Columns
     answer: Name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -23,7 +23,7 @@ from tasks.loop.items import OptionLogprobs, OptionScores, Question
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.replies import NO_ANSWER, no_text, unreadable
 from tasks.loop.requests import Request
-from tasks.metrics.types import FloatArray
+from tasks.metrics.types import FloatArray, IntArray
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
 CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)
@@ -76,22 +76,36 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 
 
 def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
-    """Return the null models' scores on each item: the commonest right position, the longest option, chance.
+    """Return the null models' scores on each item; of position [items, positions], a column for each that it
+    may always choose.
 
-    Equally long options share the score. Chance is the expected score of an option that is drawn.
+    longest, shortest: equally long options share the score. popular: the option whose text is right most
+    often in items of other clusters, such as "unknown"; equals share. chance: the expected score of an option
+    that is drawn.
     """
+    options = [study.loaded.options(item) for item in study.items]
     right = np.array([study.loaded.right(item) for item in study.items])
-    counts = Counter(right.tolist())
-    commonest = min(counts, key=lambda place: (-counts[place], place))
-    longest = []
-    for item, place in zip(study.items, right.tolist(), strict=True):
-        lengths = np.array([len(option) for option in study.loaded.options(item)])
-        longest.append(float(lengths[place] == lengths.max()) / int((lengths == lengths.max()).sum()))
-    return {
-        "position": _within(study, (right == commonest).astype(float)),
-        "longest": _within(study, np.array(longest)),
-        CHANCE: _within(study, np.array([1 / len(study.loaded.options(item)) for item in study.items])),
+    answers = [normal(own[place]) for own, place in zip(options, right.tolist(), strict=True)]
+    everywhere, of_cluster = Counter(answers), Counter(zip(study.clusters.tolist(), answers, strict=True))
+    elsewhere = [
+        [everywhere[text] - of_cluster[cluster, text] for text in map(normal, own)]
+        for cluster, own in zip(study.clusters.tolist(), options, strict=True)
+    ]
+    lengths = [[len(option) for option in own] for own in options]
+    scored = {
+        "position": (right[:, None] == np.arange(max(map(len, options)))).astype(float),
+        "longest": _of_greatest(lengths, right),
+        "shortest": _of_greatest([[-length for length in own] for own in lengths], right),
+        "popular": _of_greatest(elsewhere, right),
+        CHANCE: np.array([1 / len(own) for own in options]),
     }
+    return {name: _within(study, share) for name, share in scored.items()}
+
+
+def _of_greatest(numbers: Sequence[Sequence[int]], right: IntArray) -> FloatArray:
+    """Return [items] the score of choosing the option with the greatest number; equals share it."""
+    pairs = zip(numbers, right.tolist(), strict=True)
+    return np.array([(own[place] == max(own)) / own.count(max(own)) for own, place in pairs], dtype=float)
 
 
 def is_written(study: RecipeStudy) -> bool:

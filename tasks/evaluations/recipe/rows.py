@@ -26,7 +26,8 @@ from tasks.metrics.types import BoolArray, FloatArray
 NULL = "null:"
 
 Nulls = Mapping[str, FloatArray]
-"""Maps a null model's name, without ``null:``, to its scores on each item; NaN if unscored"""
+"""Maps a null model's name, without ``null:``, to its scores on each item, [items] or [items, choices] of a
+model that may make one of several choices; NaN if unscored"""
 
 
 def model_rows(
@@ -52,7 +53,15 @@ def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[
     for part in (study.definition.metric, *study.definition.also):
         for name, values in nulls.get(part.name, {}).items():
             rows.setdefault(f"{NULL}{name.replace('_', '-')}", []).extend(
-                averaged(study, part.name, where, values, NOT_CHECKED, chosen, part.bounds)
+                averaged(
+                    study,
+                    part.name,
+                    where,
+                    _best_choice(study, part, values, chosen),
+                    NOT_CHECKED,
+                    chosen,
+                    part.bounds,
+                )
                 for where, chosen in study.slices()
             )
     return rows
@@ -66,9 +75,18 @@ def null_of(study: RecipeStudy, part: MetricPart, nulls: Nulls, chosen: BoolArra
     if isinstance(part.null, float):
         return part.null
     if part.null != BEST:
-        return _mean(study, nulls[part.null], chosen)
-    means = [mean for values in nulls.values() if (mean := _mean(study, values, chosen)) is not None]
+        return _mean(study, _best_choice(study, part, nulls[part.null], chosen), chosen)
+    own = (_best_choice(study, part, values, chosen) for values in nulls.values())
+    means = [mean for values in own if (mean := _mean(study, values, chosen)) is not None]
     return (min if part.direction == "lower" else max)(means, default=None)
+
+
+def _best_choice(study: RecipeStudy, part: MetricPart, values: FloatArray, chosen: BoolArray) -> FloatArray:
+    """Return [items] a null model's scores with the choice that is best on the chosen items."""
+    if values.ndim == 1:
+        return values
+    sign = -1 if part.direction == "lower" else 1
+    return max(values.T, key=lambda own: sign * (_mean(study, own, chosen) or 0.0))
 
 
 def averaged(

@@ -30,7 +30,7 @@ from tasks.loop.requests import Engine
 from tasks.loop.rows import Clustered, Slice, slices
 from tasks.metrics.types import BoolArray
 
-SCORES_VERSION = 3
+SCORES_VERSION = 4
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NULLS_JUDGED = 100

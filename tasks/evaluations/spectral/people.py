@@ -8,6 +8,7 @@ of its uncertainty, and it stays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from tasks.evaluations.spectral.read import MIN_COUNTRIES
 from tasks.evaluations.spectral.study import SpectralQuestion
 from tasks.metrics import classification
-from tasks.metrics.intervals import SHARE, half_sample_interval
+from tasks.metrics.intervals import jumping_interval
 from tasks.metrics.types import Category, FloatArray, Interval
 
 DRAWS = 1_000
@@ -31,8 +32,8 @@ def interval_with_people(
     seed: int,
 ) -> Interval | str:
     """Return the interval of macro-F1 over countries and over the people whose ranks give the categories, or
-    the reason why there is none. The errors of both are independent. Macro-F1 jumps, so that few half-samples
-    may differ: the interval also has the central 95 % of their values.
+    the reason why there is none. The errors of both are independent, and macro-F1 jumps
+    (``classification.jump_error``).
 
     Args:
         predicted: the model's categories of the questions.
@@ -42,13 +43,10 @@ def interval_with_people(
     if isinstance(drawn, str):
         return drawn
     of_draw = {truth: classification.macro_f1(truth, predicted) for truth in set(drawn)}
-    error = float(np.std([of_draw[truth] for truth in drawn]))
+    jump = classification.jump_error([q.human_category for q in questions], predicted)["macro_f1"]
+    error = math.hypot(float(np.std([of_draw[truth] for truth in drawn])), jump)
     value, *halves = values.tolist()
-    found = half_sample_interval(value, halves, n_countries, SHARE, MIN_COUNTRIES, other_error=error)
-    if found is None:
-        return None
-    low, high = np.quantile(halves, [0.025, 0.975])
-    return min(found[0], float(low)), max(found[1], float(high))
+    return jumping_interval(value, halves, n_countries, error, MIN_COUNTRIES)
 
 
 def drawn_categories(questions: Sequence[SpectralQuestion], seed: int) -> list[tuple[Category, ...]] | str:

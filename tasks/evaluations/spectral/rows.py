@@ -32,6 +32,7 @@ from tasks.metrics.intervals import (
     SHARE,
     half_sample_interval,
     jackknife_interval,
+    jumping_interval,
     mean_interval,
 )
 from tasks.metrics.spectral import er_sr_category
@@ -351,20 +352,23 @@ def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
             yield unscored(metric, OVERALL, reason, lost)
         return
     human = _human(questions)
+    predicted = [_categories(split[q.question])[0] for q in questions]
+    errors = classification.jump_error(human, predicted)
     columns = zip(*(_categories(split[q.question]) for q in questions), strict=True)  # 1 + half-samples
     f1 = _with_macro([classification.f1_per_class(human, column, sorted(set(human))) for column in columns])
     guessing = _guessing(questions, study.params.seed)
     for metric in METRICS:
         if metric in f1:
             value, *halves = f1[metric].tolist()
-            ci = half_sample_interval(value, halves, len(study.countries), SHARE, MIN_COUNTRIES)
+            error = errors[metric.removeprefix("f1_")]
+            n = len(study.countries)
+            ci = jumping_interval(value, halves, n, error, MIN_COUNTRIES)
             points = None
             if metric == "macro_f1":
                 points = resampled_points("half", list(study.countries), country_subsets(study)[0], halves)
             yield scored(metric, OVERALL, value, (len(questions), lost), ci, guessing[metric].mean(), points)
         else:
             yield _absent(metric, len(study.questions))
-    predicted = [_categories(split[q.question])[0] for q in questions]
     null = float(guessing["macro_f1"].mean())
     yield _with_people(study, questions, predicted, f1["macro_f1"], (len(questions), lost), null)
 

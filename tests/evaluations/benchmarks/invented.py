@@ -35,6 +35,12 @@ def write(path: Path, rows: Rows | Mapping[str, Any]) -> None:
                 writer.writerows(rows)  # type: ignore[arg-type]
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
 def texts(root: Path) -> list[Path]:
     """Return the files below a folder that are texts."""
     return sorted(path for path in root.rglob("*.*") if path.suffix in (".csv", ".tsv", ".json", ".jsonl"))

@@ -31,6 +31,11 @@ runner = CliRunner()
 def rows_of(name: str, data: Path, answer: Callable[[Any], Any], **knobs: Any) -> dict[Any, Metric]:
     """Return (model, metric, slice kind, slice) -> row of a model m, whose requests ``answer`` answers."""
     getattr(invented, name)(data)
+    return run_of(name, data, answer, **knobs)
+
+
+def run_of(name: str, data: Path, answer: Callable[[Any], Any], **knobs: Any) -> dict[Any, Metric]:
+    """Return what ``rows_of`` returns, of data that are there."""
     made = evaluation(name)
     study = made.study(made.params(models=["m"], data=str(data), **knobs), {}, ENGINES)
     read = made.read(study, answer, None)
@@ -53,13 +58,13 @@ def picking(text: Callable[[str], str]) -> Callable[[Any], Any]:
     return answer
 
 
-def choosing(place: Callable[[str], int]) -> Callable[[Any], Any]:
+def choosing(place: Callable[[Any], int]) -> Callable[[Any], Any]:
     """Choose option place(question) of each question."""
 
     def answer(request: Any) -> Any:
         return {
             q.id: OptionLogprobs(
-                np.where(np.arange(len(q.options)) == place(q.text), -1.0, -2.0), np.ones(len(q.options), int)
+                np.where(np.arange(len(q.options)) == place(q), -1.0, -2.0), np.ones(len(q.options), int)
             )
             for q in request.questions
         }
@@ -118,7 +123,7 @@ def test_null_of_a_slice_is_the_best_there_and_never_below_chance(tmp_path: Path
             for (m, metric, *at), r in rows.items()
             if m.startswith("null:") and metric == "accuracy" and tuple(at) == where
         ]
-        assert len(nulls) == 3
+        assert len(nulls) == 5
         assert row.null_value == max(value for value in nulls if value is not None) >= 1 / 3 - 1e-9
     assert len({row.null_value for row in own.values()}) > 1
 
@@ -179,7 +184,9 @@ def test_question_of_culturalbench_hard_needs_all_statements_by_hand(tmp_path: P
     assert never["m", "accuracy", "overall", "all"].null_value == 0.75
     assert never["m", "question_accuracy", "overall", "all"].value == 0
     first = rows_of(
-        "culturalbench_hard", tmp_path / "2", choosing(lambda text: int("answer: s0" not in text))
+        "culturalbench_hard",
+        tmp_path / "2",
+        choosing(lambda question: int("answer: s0" not in question.text)),
     )
     row = first["m", "question_accuracy", "overall", "all"]
     assert (row.value, row.null_value) == (0.5, 1 / 16)

@@ -34,7 +34,7 @@ def answered(study: CulturallStudy, *right: str, **by_condition: tuple[str, ...]
     """Return scores of a model that is right on these items, by condition; positional ones are for native."""
     known = {"native": right, **by_condition}
     texts = {
-        (c, item): GOLD[item] if item in known.get(c, ()) else "nothing of the kind"
+        (c, item): GOLD[item] if item in known.get(c, ()) else ("A" if GOLD[item] in "BC" else "99")
         for c in study.conditions
         for item in GOLD
     }
@@ -124,7 +124,7 @@ def test_lost_answer_never_raises_accuracy(make_study: MakeStudy) -> None:
 
     def accuracy(lost: dict[str, str]) -> float | None:
         texts = {
-            ("native", item): completion("" if why == "empty" else "no", why)
+            ("native", item): completion("" if why == "empty" else "99", why)
             for item in GOLD
             for why in [lost.get(item, "stop")]
         }
@@ -141,7 +141,7 @@ def test_english_gain_leaves_out_english_items(make_study: MakeStudy) -> None:
     rows = [*ROWS, *(row(f"e{n}", "en", "GB", "24") for n in range(8))]
     study = make_study(rows=rows, conditions=["native", "english"])
     texts = {(c, item.item): item.native.answer for c in study.conditions for item in study.items}
-    texts |= {("native", item): "no" for item in ("a1", "b1")}
+    texts |= {("native", "a1"): "99", ("native", "b1"): "A"}
     of = model_rows(study, "m", "m", {"m": scored(study, texts)}, [])
     assert find(of, "english_gain")[3:7] == (2 / 8, None, 8, 0)
     assert find(of, "english_gain", "region", "GB")[3:7] == (None, made.IN_ENGLISH, 0, 8)
@@ -258,3 +258,29 @@ def test_order_of_items_changes_no_number(make_study: MakeStudy) -> None:
     one, other = (model_rows(study, "m", "m", {"m": answered(study, "a1", "b3")}, []) for study in studies)
     assert one == other
     assert not calls(studies[0], {("native", "a1"): completion("24")})  # there is no judge
+
+
+def test_an_answer_that_is_not_read_is_unscored_and_its_bounds_are_shown(make_study: MakeStudy) -> None:
+    """Prose in place of a wrong answer lifts the share of those read; the interval then begins below it."""
+    rows = [row(f"a{n:02d}", "ja", "JP", "24") for n in range(20)]
+    study = make_study(rows=rows, conditions=["native"])
+
+    def of(*texts: str) -> list[Metric]:
+        answers = dict(zip((("native", item.item) for item in study.items), texts, strict=True))
+        return model_rows(study, "m", "m", {"m": scored(study, answers)}, [])
+
+    plain = find(of(*["24"] * 10, *["25"] * 10), "accuracy")
+    prose = of(*["24"] * 10, *["25"] * 6, *["24, or perhaps 25."] * 4)
+    unread = find(prose, "accuracy")
+    assert (plain.value, unread.value, unread[5:7]) == (0.5, 10 / 16, (16, 4))
+    assert find(prose, "accuracy_matched")[3:7] == unread[3:7]
+    assert (find(prose, "accuracy_matched_low").value, find(prose, "accuracy_matched_high").value) == (
+        0.5,
+        0.7,
+    )
+    assert find(prose, "match_read").value == 16 / 20
+    assert unread.ci_low == plain.ci_low == find(prose, "accuracy_matched_low").ci_low
+    assert unread.ci_high == find(prose, "accuracy_matched_high").ci_high
+    half = find(of(*["24"] * 9, *["I would say 24 rather than 25."] * 11), "accuracy")
+    assert half[3:7] == (None, "more than half of the answers are not read by the matcher (11 of 20)", 0, 20)
+    assert find(of(*["24"] * 9, *["no idea"] * 11), "accuracy").value == 9 / 20

@@ -21,6 +21,7 @@ from flows.evaluation import evaluate
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation
+from tasks.evaluations.culturall import read
 from tasks.evaluations.culturall.evaluation import EVALUATION
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.report import KINDS, REPORT
@@ -35,6 +36,8 @@ ROWS = [
         topic=("Food", "Pets")[n % 2])
     for n, region in enumerate(REGIONS)
 ]  # fmt: skip
+NOT_READ = (3, 11)
+"""Items to which the hostile model writes more than a short answer."""
 SOLVES = {"gem_high_false": 14, "gem_low_false": 8, "small": 4, HOSTILE: 0}
 """Model -> the number of items, from the first on, that it solves."""
 
@@ -64,7 +67,8 @@ def _answer(model: str, prompt: str, written: Generation) -> Generation:
     place = int(re.findall(r", i(\d\d)\?", prompt)[-1])
     if model == HOSTILE:
         refuses = "Situation" in prompt and place == 0
-        return replace(written, text=f"{HOSTILE} {place}", finish_reason="refusal" if refuses else "stop")
+        text = f"{HOSTILE} {place}" if place in NOT_READ else "no idea"
+        return replace(written, text=text, finish_reason="refusal" if refuses else "stop")
     knows = place < SOLVES[model] and "Situation" in prompt
     return replace(written, text=ROWS[place]["answer"] if knows else "no idea")
 
@@ -121,8 +125,12 @@ def test_leaderboard_ranks_by_accuracy(finished: Finished) -> None:
     assert board["place"].to_list() == [1, 2, 3, 4, 5, 6]
     assert board["accuracy"].to_list()[:4] == [14 / 16, 8 / 16, 4 / 16, 0.0]
     assert board["accuracy_retrieval"].to_list()[:4] == [14 / 16, 8 / 16, 4 / 16, 0.0]
-    assert board["n_scored"].to_list()[:4] == [16, 16, 16, 16]
-    assert board["n_answered"].to_list()[:4] == [16, 16, 16, 15]
+    assert board["n_scored"].to_list()[:4] == [16, 16, 16, 14]
+    assert board["n_answered"].to_list()[:4] == [16, 16, 16, 13]
+    assert board["match_read"].to_list()[:4] == [1, 1, 1, 13 / 15]
+    assert (board["matched_low"][3], board["matched_high"][3]) == (0.0, 2 / 16)
+    doubt = finished.warehouse.query("FROM culturall_doubt WHERE reason LIKE 'matching%'")
+    assert doubt["reason"].to_list() == ["matching does not read 13 % of the answers: a judge would"]
     assert board["accuracy_answered"].to_list()[:4] == [14 / 16, 8 / 16, 4 / 16, 0.0]
     assert board["n_not_checked"].to_list() == [16] * 6
     assert board["judge"].is_null().all()
@@ -191,7 +199,8 @@ def test_stored_answers_have_passages_and_reasons(finished: Finished) -> None:
     lost = finished.warehouse.query(
         "SELECT item, unscored_reason FROM culturall_answer WHERE unscored_reason IS NOT NULL"
     )
-    assert set(lost.rows()) == {("i00", "refused")}
+    unread = {(f"i{place:02d}", read.NOT_READ) for place in NOT_READ}
+    assert set(lost.rows()) == {("i00", "refused")} | unread
     assert run_checks(finished.warehouse)["n_violations"].sum() == 0
 
 

@@ -103,9 +103,9 @@ def test_null_value_follows_the_definition(null: str, value: float) -> None:
 def test_hand_calculation_gives_direction_bounds_and_missing_scores() -> None:
     made = evaluation("choice", [TWO, swap("[metric]", '[metric]\ndirection = "lower"')], CHOICE)
     rows = rows_of(made, scorer({f"Q{i}?": 1 for i in range(6)}))
-    # Lower is better: the best null is the least, and gains change sign.
+    # Lower is better: the best null is the least (always the rarest position), and gains change sign.
     assert rows["m", "accuracy", "overall", "all"].value == pytest.approx(2 / 6)
-    assert rows["m", "accuracy", "overall", "all"].null_value == pytest.approx(2.5 / 6)
+    assert rows["m", "accuracy", "overall", "all"].null_value == pytest.approx(2 / 6)
     assert rows["m", "no_question_gain", "overall", "all"].value == pytest.approx(4 / 6 - 2 / 6)
     rows = rows_of(evaluation("choice", [TWO], CHOICE), scorer({}, frozenset({"Q2?"})))
     check(rows["m", "accuracy", "overall", "all"], [1, 1, np.nan, 1, 0, 0], CLUSTERS)

@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tasks.evaluations.spectral import people
+from tasks.evaluations.spectral import rows as rows_of_categories
 from tasks.evaluations.spectral.panel import ALONE, CHOICES, NOT_THERE, Spectra, Spectrum, panel_rows, spectra
 from tasks.evaluations.spectral.people import UNKNOWN, UNORDERED, drawn_categories
 from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, score_model
@@ -179,3 +181,20 @@ def test_the_interval_with_people_is_wider_by_their_error(
     assert (alone.ci_low, both.ci_low) == (None, None), "five countries are too few for either"
     unknown = model_rows(study, score, splits({"a": score}, {"a": score})["a"])
     assert one(unknown, "macro_f1_with_people").unscored_reason == UNKNOWN
+
+
+def test_half_samples_that_agree_leave_the_error_of_a_jump(
+    make_study: MakeStudy, make_score: MakeScore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (rows_of_categories, people):
+        monkeypatch.setattr(module, "MIN_COUNTRIES", 2)
+    study = make_study()
+    known = replace(study, questions=tuple(replace(q, human_sd=2.0, human_n=4) for q in study.questions))
+    numbers = {"numbers-1": (1.0, 9.0), "faiths-1": (2.0, 5.0), "foods-1": (3.0, 1.5), "coins-1": (4.0, 2.0)}
+    score = make_score(known, numbers)
+    rows = model_rows(known, score, splits({"a": score}, {"a": score})["a"])
+    alone, both = one(rows, "macro_f1"), one(rows, "macro_f1_with_people")
+    ends = (both.ci_low, alone.ci_low, alone.value, alone.ci_high, both.ci_high)
+    assert None not in ends
+    assert list(ends) == sorted(ends)  # type: ignore[type-var]
+    assert alone.ci_low != alone.value

@@ -14,6 +14,9 @@ WITH wide AS (
         any_value(ci_low) FILTER (metric = 'scenario_gain' AND slice_kind = 'overall') AS scenario_gain_low,
         any_value(ci_high) FILTER (metric = 'scenario_gain' AND slice_kind = 'overall') AS scenario_gain_high,
         any_value(value) FILTER (metric = 'accuracy_matched' AND slice_kind = 'overall') AS accuracy_matched,
+        any_value(value) FILTER (metric = 'accuracy_matched_low' AND slice_kind = 'overall') AS matched_low,
+        any_value(value) FILTER (metric = 'accuracy_matched_high' AND slice_kind = 'overall') AS matched_high,
+        any_value(value) FILTER (metric = 'match_read' AND slice_kind = 'overall') AS match_read,
         any_value(value) FILTER (metric = 'accuracy_english' AND slice_kind = 'overall') AS accuracy_english,
         any_value(value) FILTER (metric = 'accuracy_question' AND slice_kind = 'overall') AS accuracy_question,
         any_value(value) FILTER (metric = 'accuracy_retrieval' AND slice_kind = 'overall') AS accuracy_retrieval,
@@ -69,8 +72,8 @@ COMMENT ON COLUMN leaderboard_culturall.place IS 'Order in the configuration, fr
 COMMENT ON COLUMN leaderboard_culturall.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_culturall.model IS 'Model; null:constant-letter always gives the commonest letter, null:other-answer another item''s answer.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy IS 'Share of all items answered rightly in their own language, as judges decide or, without judges, matching; refused, empty and cut-off answers are wrong; NULL if not run or unscored.';
-COMMENT ON COLUMN leaderboard_culturall.ci_low IS 'Lower end of the 95 % interval of accuracy, over regions, or over items if all are of one region.';
-COMMENT ON COLUMN leaderboard_culturall.ci_high IS 'Upper end of the 95 % interval of accuracy.';
+COMMENT ON COLUMN leaderboard_culturall.ci_low IS 'Lower end of the 95 % interval of accuracy, over regions, or over items if all are of one region; by match it holds all answers that are not read as wrong.';
+COMMENT ON COLUMN leaderboard_culturall.ci_high IS 'Upper end of the 95 % interval of accuracy; by match it holds all answers that are not read as right.';
 COMMENT ON COLUMN leaderboard_culturall.null_value IS 'Score of a null model on the same items, which gives the commonest letter, or another item''s answer if there are no letters.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy_answered IS 'Accuracy without refused, empty and cut-off answers.';
 COMMENT ON COLUMN leaderboard_culturall.n_answered IS 'Number of items from which accuracy_answered is computed.';
@@ -80,11 +83,14 @@ COMMENT ON COLUMN leaderboard_culturall.english_gain_high IS 'Upper end of the 9
 COMMENT ON COLUMN leaderboard_culturall.scenario_gain IS 'Accuracy with the scenario minus accuracy without it, item by item.';
 COMMENT ON COLUMN leaderboard_culturall.scenario_gain_low IS 'Lower end of the 95 % interval of scenario_gain.';
 COMMENT ON COLUMN leaderboard_culturall.scenario_gain_high IS 'Upper end of the 95 % interval of scenario_gain.';
-COMMENT ON COLUMN leaderboard_culturall.accuracy_matched IS 'Share of all items whose answer matches the gold answer, without a judge.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_matched IS 'Share of the answers that matching reads which match the gold answer, without a judge; NULL if it reads less than half.';
+COMMENT ON COLUMN leaderboard_culturall.matched_low IS 'Accuracy by match if every answer that matching does not read were wrong.';
+COMMENT ON COLUMN leaderboard_culturall.matched_high IS 'Accuracy by match if every answer that matching does not read were right.';
+COMMENT ON COLUMN leaderboard_culturall.match_read IS 'Share of readable answers that matching reads: short ones in a plain form.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy_english IS 'Accuracy in English.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy_question IS 'Accuracy without the scenario, from the question alone.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy_retrieval IS 'Accuracy with passages of the user''s documents.';
-COMMENT ON COLUMN leaderboard_culturall.judge_match_agreement IS 'Share of answers on which judging and matching agree.';
+COMMENT ON COLUMN leaderboard_culturall.judge_match_agreement IS 'Share of the answers that matching reads on which judging and matching agree.';
 COMMENT ON COLUMN leaderboard_culturall.easy IS 'Accuracy on items that at least 10 in 15 of the cohort''s other models solve; NULL for fewer than three other models.';
 COMMENT ON COLUMN leaderboard_culturall.medium IS 'Accuracy on items that at least 5, but fewer than 10, in 15 of the cohort''s other models solve.';
 COMMENT ON COLUMN leaderboard_culturall.hard IS 'Accuracy on items that fewer than 5 in 15 of the cohort''s other models solve.';
