@@ -36,6 +36,7 @@ _OUT = "file to write: CSV for `judge validate` (judge-ratings) or `specnorm rev
 _TO = "write a project of this program to the new folder --out instead, to run the study there"
 _FROM = "folder of `export --to` with the answers given there"
 _TABLE = "table to show; default: all of the study; as csv or json: agreement"
+_NULLS = "draw judged null texts too, so that the null model can be rectified like the models (judge-ratings)"
 _WIDTH = "widest acceptable 95 % interval"
 
 
@@ -54,6 +55,7 @@ def new(
     ] = None,
     codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
     seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the order of items")] = 0,
+    nulls: Annotated[bool, typer.Option("--nulls", help=_NULLS)] = False,
 ) -> None:
     """Draw blinded items for people, and assign them to participants in a fixed order.
 
@@ -71,7 +73,9 @@ def new(
     with errors():
         warehouse = Warehouse.open()
         chosen = _parts(languages)
-        wishes = Wishes(name, study, items, people, per_item, chosen, seed, config, _parts(codes or ""))
+        wishes = Wishes(
+            name, study, items, people, per_item, chosen, seed, config, _parts(codes or ""), nulls
+        )
         folder = _folder(name)
         n_items = new_study(warehouse, wishes, folder)
         n_people = people * len(chosen)

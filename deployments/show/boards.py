@@ -68,14 +68,19 @@ def ranks(warehouse: Warehouse, evaluation: str, config: str, occasion: str | No
 
 
 def sql_variables(warehouse: Warehouse, sql: str) -> dict[str, list[str]]:
-    """Return the variables that a query's views need: the rank sets of every board if it names
-    ``rank_set``.
+    """Return the variables that a query's views need: rank sets of every board if it names ``rank_set``, and
+    rectified means if it names ``rectified``.
     """
-    if not re.search(r"\brank_set\b", sql, re.IGNORECASE):
-        return {}
-    from flows.ranks import ranked, variables
+    own: dict[str, list[str]] = {}
+    if re.search(r"\brank_set\b", sql, re.IGNORECASE):
+        from flows.ranks import ranked, variables
 
-    return variables(ranked(warehouse))
+        own |= variables(ranked(warehouse))
+    if re.search(r"\brectified\b", sql, re.IGNORECASE):
+        from deployments.show import rectified
+
+        own |= rectified.variables(rectified.rectified(warehouse))
+    return own
 
 
 def leaderboard(

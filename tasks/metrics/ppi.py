@@ -36,8 +36,8 @@ class JudgedSample:
 
     Attributes:
         scores: [n] the judge's score of each judged part. labels: [n] people's, NaN where nobody rated.
-        chances: [n] the chance with which a part was drawn for people, in (0, 1]; NaN if it was not drawn at
-            random. strata: [n] names, such as languages, for corrections of their own.
+        chances: [n] the chance of each part, rated or not, to be drawn for people, in (0, 1]; NaN if it could
+            not be, or not at random. strata: [n] names, such as languages, for corrections of their own.
         units: [n] each part's unit, from 0; every unit without a fixed value has a part.
         fixed: [units] scores that need no judge, such as 0 for a lost answer; NaN for others.
         clusters: [units] labels.
@@ -103,7 +103,7 @@ def rectified_mean(
     if not known.any():
         none = np.full(sample.fixed.size, np.nan)
         return RectifiedMean(None, None, NO_LABELS, none, none, 0.0, 0.0, 0, "", None)
-    is_drawn = bool(np.isfinite(sample.chances[known]).all())
+    is_drawn = bool(np.isfinite(sample.chances).all())
     strata, pooled = _strata(sample)
     chances = np.where(known & np.isfinite(sample.chances), sample.chances, 1.0)
     weights = np.where(known, sample.shares / chances, 0.0)
