@@ -113,6 +113,13 @@ def leaderboard(
         board = boards.board_for_people(warehouse, name, key, occasion, door.columns, known)
         notes = {**door.notes, boards.RANK: known.note} if known else door.notes
         show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=notes)
+        if not occasion and boards.is_rated(warehouse):
+            from deployments.show import rectified
+
+            if own := rectified.lines(rectified.rectified(warehouse, key)):
+                show_rows(
+                    Rows.from_dicts(own), "Rectified by people", rectified.CAPTION, is_wide=wide or None
+                )
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if printed is None:
             return
@@ -199,6 +206,7 @@ def compare(
     - `culturemeter compare gemma3-270m gemma3-270m#1a2b -f csv`
     """
     with errors():
+        from deployments.show import rectified
         from deployments.show.configurations import apart
         from flows import comparison
         from flows.runs import every_finished
@@ -214,13 +222,17 @@ def compare(
         if rows["n_common"].sum() == 0:
             reasons = ", ".join(rows["unscored_reason"].drop_nulls().unique(maintain_order=True))
             raise WarehouseError(f"nothing to compare: {reasons or 'the runs have no headline'}")
+        more, changes = rectified.compared(warehouse, rows)
+        n_tests, rows = rows["p_holm"].count(), rows.vstack(more)
         if form is not Format.table:
             return show(rows, form)
         for name, of_pair in rows.group_by("evaluation", maintain_order=True):
             titled(str(name[0]), of_pair, wide)
             for line in apart(warehouse, of_pair.row(0, named=True)):
                 say(line, style="dim")
-        say(CAPTION.format(n=rows["p_holm"].count()), style="dim")
+        say(CAPTION.format(n=n_tests), style="dim")
+        for line in changes:
+            say(line, "order changes")
 
 
 def of_shown(

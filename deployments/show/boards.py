@@ -67,6 +67,11 @@ def ranks(warehouse: Warehouse, evaluation: str, config: str, occasion: str | No
     return Ranks({row.run_id: row for row in rows}, note)
 
 
+def is_rated(warehouse: Warehouse) -> bool:
+    """Return whether people rated any judged answer."""
+    return bool(warehouse.rows("SELECT 1 FROM study WHERE kind = 'judge-ratings' LIMIT 1").rows)
+
+
 def sql_variables(warehouse: Warehouse, sql: str) -> dict[str, list[str]]:
     """Return the variables that a query's views need: rank sets of every board if it names ``rank_set``, and
     rectified means if it names ``rectified``.

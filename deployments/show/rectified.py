@@ -20,17 +20,25 @@ import polars as pl
 
 from deployments.people.draw import page_of
 from deployments.show import judged
+from deployments.show.display import interval, number
 from deployments.show.judged import STRATUM, Chosen, stratum_name
 from tasks.evaluations.explication.read import FAILURES, MEANS, PENALISED
 from tasks.judging.audit import Rating, population_of
 from tasks.judging.controls import ACCEPTED_FROM
 from tasks.judging.rectify import JudgedPart, Label, Labels, judged_sample, labels_of
 from tasks.judging.rubric import normal
-from tasks.metrics.ppi import RectifiedMean, rectified_difference, rectified_mean
+from tasks.metrics.ppi import (
+    JudgedSample,
+    RectifiedMean,
+    expected_width,
+    labels_needed,
+    rectified_difference,
+    rectified_mean,
+)
 from warehouse import Warehouse, read_points
 
-VARIABLE = "rectified_means"
-"""Variable that the view ``rectified`` reads."""
+SUFFIX, VARIABLE = "_rectified", "rectified_means"
+"""End of the names of rectified means; variable that the view ``rectified`` reads."""
 _RATED = """
 SELECT h.code, h.condition AS dimension, h.annotator, h.field, h.value, h.study, h.stratum, i.chance,
     i.population
@@ -93,6 +101,7 @@ class Estimate(NamedTuple):
     mean: RectifiedMean | None = None
     units: tuple[str, ...] = ()
     clusters: np.ndarray[Any, Any] = np.array([])
+    sample: JudgedSample | None = None
 
 
 Failed = Mapping[tuple[str, str], Sequence[str]]
@@ -147,11 +156,13 @@ def difference(one: Estimate, two: Estimate) -> tuple[float | None, tuple[float,
     return value, interval, "" if interval else reason or "the differences do not vary"
 
 
-def _of_config(warehouse: Warehouse, chosen: Chosen, rated: pl.DataFrame) -> Iterator[Estimate]:
-    """Yield the estimates of one configuration."""
+def _of_config(
+    warehouse: Warehouse, chosen: Chosen, rated: pl.DataFrame, with_unrated: bool = False
+) -> Iterator[Estimate]:
+    """Yield the estimates of one configuration. with_unrated: also if nobody rated anything of it."""
     verdicts, answers = judged.verdicts(warehouse, chosen, nulls=True)
     known = rated.filter(pl.col("code").is_in(verdicts["code"].unique().to_list()))
-    if known.is_empty():
+    if known.is_empty() and not with_unrated:
         return
     labels = labels_of(_labels(known, judged.rubrics(chosen.evaluation, verdicts)))
     groups = judged.strata(verdicts, answers)
@@ -213,7 +224,7 @@ def _of_metric(
             chosen.config,
             run,
             verdicts["model"][0],
-            f"{metric.metric}_rectified",
+            metric.metric + SUFFIX,
             source,
         )
         raw = metric.value if not source else fmean(value for value, _ in of_source.values())
@@ -224,7 +235,7 @@ def _of_metric(
             continue
         mean = rectified_mean(sample, metric.bounds)
         row = _row(about, metric, raw, mean, len(parts), "", labels.hash)
-        own.append(Estimate(row, mean, tuple(sorted(of_source)), sample.clusters))
+        own.append(Estimate(row, mean, tuple(sorted(of_source)), sample.clusters, sample))
     nulls = [estimate.row.value for estimate in own if estimate.row.source]
     known = [value for value in nulls if value is not None]
     best = (min(known) if metric.is_lower else max(known)) if known and len(known) == len(nulls) else None
@@ -339,3 +350,103 @@ def _labels(rated: pl.DataFrame, rubrics: Mapping[str, Any]) -> Iterator[Label]:
 
 def _rows(frame: pl.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
     return [row for row in frame.select(columns).rows() if row[1] is not None]
+
+
+def compared(warehouse: Warehouse, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return rectified differences as rows of ``compare``, and where they change the order of models.
+
+    A judge may prefer one model's style, so what it says of two models is rectified by ratings of both. The
+    tests of ``compare`` and their Holm correction are of the judges' numbers; these rows have intervals.
+
+    Args:
+        rows: the differences of judges' numbers (``flows.comparison.differences``).
+    """
+    more, changes = [], []
+    known = {
+        (each.row.run_id, each.row.metric): each
+        for config in rows["first_config"].unique(maintain_order=True)
+        for each in rectified(warehouse, config)
+        if not each.row.source
+    }
+    for row in rows.to_dicts():
+        one, two = (known.get((row[f"{side}_run"], row["metric"] + SUFFIX)) for side in ("first", "second"))
+        if one is None or two is None:
+            continue
+        value, ends, reason = difference(one, two)
+        low, high = ends or (None, None)
+        more.append(
+            dict.fromkeys(row, None)
+            | {name: cell for name, cell in row.items() if name.split("_")[0] in ("first", "second")}
+            | {"evaluation": row["evaluation"], "metric": row["metric"] + SUFFIX}
+            | {"label": f"{row['label']}, rectified", "difference": value, "ci_low": low, "ci_high": high}
+            | {"first_value": one.row.value, "second_value": two.row.value, "unscored_reason": reason or None}
+            | {"n_common": len(set(one.units) & set(two.units))}
+        )
+        if value and row["difference"] and value * row["difference"] < 0:
+            sure = "" if low is not None and high is not None and low * high > 0 else ", which may be chance"
+            models = f"{row['first_model']} and {row['second_model']}"
+            changes.append(f"{row['label']}: people's ratings change the order of {models}{sure}")
+    return pl.DataFrame(more, schema=rows.schema), changes
+
+
+def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
+    """Return the models' rows for people: the judge's mean, the rectified one, gap, null and labels."""
+    return [
+        {
+            "model": row.model,
+            "headline": row.label,
+            "judge": number(row.raw_value),
+            "rectified": interval(row.value, row.ci_low, row.ci_high) if row.value is not None else "–",
+            "gap": number(row.gap),
+            "null, rectified": number(row.null_value),
+            "beyond it": {True: "yes", False: "no", None: "–"}[row.is_beyond_null],
+            "labels": f"{row.n_labels} of {row.n_judged}",
+            "note": "; ".join(filter(None, (row.unscored_reason, row.pooled))) or "–",
+        }
+        for row in (estimate.row for estimate in estimates)
+        if not row.source
+    ]
+
+
+CAPTION = (
+    "Rectified: the mean that people would give, estimated from all verdicts and from people's ratings of a "
+    "drawn sample. A gap above 0 says that the judge scores higher than people. The interval is over the "
+    "judge's clusters, and holds whatever the judge gets wrong."
+)
+
+
+GUESSES = (0.0, 0.5, 0.7, 0.9)
+"""Correlations of judge and people to plan with, as long as nobody has rated a pilot."""
+
+
+def plan(warehouse: Warehouse, width: float, config: str | None = None, n: int = 100) -> list[dict[str, Any]]:
+    """Return how many labels a model's headline needs in each language, for an interval of this width.
+
+    From the correlation of people's ratings with the judge's scores in a pilot, or from several guesses. The
+    rows have the model that needs most; ``with n`` is the width that n labels would give.
+
+    Raises:
+        WarehouseError: nothing is judged.
+    """
+    chosen = judged.choose(warehouse, None, config)
+    rows: dict[tuple[str, float, str], dict[str, Any]] = {}
+    for each in _of_config(warehouse, chosen, warehouse.query(_RATED), with_unrated=True):
+        if each.sample is None or each.row.source or not each.sample.scores.size:
+            continue
+        pilot = each.row.correlation if each.row.n_labels >= 10 else None
+        for correlation in GUESSES if pilot is None else (pilot,):
+            needed = labels_needed(each.sample, width, correlation)
+            languages, counts = np.unique(each.sample.strata, return_counts=True)
+            shares = counts / counts.sum()
+            for language, answers, share in zip(languages.tolist(), counts.tolist(), shares, strict=True):
+                row = {
+                    "headline": each.row.label, "language": language or "all", "answers": answers,
+                    "correlation": round(correlation, 2), "from": "guess" if pilot is None else "pilot",
+                    "labels": None if needed is None else int(np.ceil(needed * share)),
+                    f"width with {n}": round(expected_width(each.sample, n, correlation), 3),
+                    "width with all": round(expected_width(each.sample, each.sample.scores.size, 1.0), 3),
+                }  # fmt: skip
+                key = (each.row.label, 0.0 if pilot is not None else correlation, language)
+                if key not in rows or (row["labels"] or 10**9) > (rows[key]["labels"] or 10**9):
+                    rows[key] = row
+    return [rows[key] for key in sorted(rows)]

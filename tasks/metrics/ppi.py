@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from tasks.metrics.intervals import MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom, mean_deviations, t_interval
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
@@ -145,6 +146,41 @@ def rectified_difference(
         return value, None
     parts = [first.residual, second.residual]
     return value, _interval(value, points, parts, [first.df_labels, second.df_labels], clusters)
+
+
+def expected_width(sample: JudgedSample, n: int, correlation: float) -> float:
+    """Return about how wide the interval of a rectified mean is with n labels, drawn in proportion.
+
+    Labels vary within strata as much as the judge's scores do, and correlate with them by `correlation`, from
+    a pilot; what the judge explains of them, its square, needs no labels.
+    """
+    strata = np.unique(sample.strata, return_inverse=True)[1]
+    shares = sample.shares
+    spread = _centred(sample.scores, strata, shares)
+    variance = float(shares @ spread**2) / float(shares.sum())
+    points = np.where(np.isnan(sample.fixed), 0.0, sample.fixed)
+    np.add.at(points, sample.units, shares * sample.scores)
+    code = np.unique(sample.clusters, return_inverse=True)[1]
+    if np.unique(code).size < MIN_CLUSTERS:
+        return math.inf
+    _, deviations, df = mean_deviations(points, code)
+    of_all = float((deviations**2).sum()) / deviations.size**2
+    judged = np.unique(sample.units).size / points.size
+    of_labels = judged**2 * variance * (1 - correlation**2) * max(0.0, 1 / n - 1 / sample.scores.size)
+    quantile = float(stdtrit(min(df, max(1.0, n - 1.0)), 0.975))
+    return 2 * quantile * math.sqrt(of_all + of_labels)
+
+
+def labels_needed(sample: JudgedSample, width: float, correlation: float) -> int | None:
+    """Return the fewest labels whose interval is about so narrow; None if all labels together are too few."""
+    low, high = MIN_LABELS, sample.scores.size
+    if high < low or expected_width(sample, high, correlation) > width:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        is_enough = expected_width(sample, middle, correlation) <= width
+        low, high = (low, middle) if is_enough else (middle + 1, high)
+    return low
 
 
 def too_few(labels: FloatArray, n_clusters: int) -> str:
