@@ -28,6 +28,7 @@ from tasks.judging.controls import ACCEPTED_FROM
 from tasks.judging.rectify import JudgedPart, Label, Labels, judged_sample, labels_of
 from tasks.judging.rubric import normal
 from tasks.metrics.ppi import (
+    MIN_PILOT,
     JudgedSample,
     RectifiedMean,
     expected_width,
@@ -433,7 +434,7 @@ def plan(warehouse: Warehouse, width: float, config: str | None = None, n: int =
     for each in _of_config(warehouse, chosen, warehouse.query(_RATED), with_unrated=True):
         if each.sample is None or each.row.source or not each.sample.scores.size:
             continue
-        pilot = each.row.correlation if each.row.n_labels >= 10 else None
+        pilot = each.row.correlation if each.row.n_labels >= MIN_PILOT else None
         for correlation in GUESSES if pilot is None else (pilot,):
             needed = labels_needed(each.sample, width, correlation)
             languages, counts = np.unique(each.sample.strata, return_counts=True)

@@ -21,13 +21,15 @@ from scipy.special import stdtrit
 from tasks.metrics.intervals import MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom, mean_deviations, t_interval
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
-MIN_LABELS, MIN_RARE, MIN_STRATUM = 30, 5, 8
-"""Fewest labels of an interval, and of either side where all labels are yes or no; fewest labels of each
-stratum with its own correction.
+MIN_LABELS, MIN_RARE, RARE, MIN_STRATUM = 30, 10, 0.2, 8
+"""Fewest labels of an interval; fewest of the rarer answer, where all are yes or no and it has a smaller
+share; fewest labels of each stratum with its own correction.
 """
 
 NOT_DRAWN = "a sample of convenience: its labels were not drawn at random, so there is no interval"
 NO_LABELS = "nobody rated a drawn sample"
+MIN_PILOT = 10
+"""Fewest labels from which more are planned."""
 _FOLDS, _FEW = 10, 12
 
 
@@ -151,22 +153,27 @@ def rectified_difference(
 def expected_width(sample: JudgedSample, n: int, correlation: float) -> float:
     """Return about how wide the interval of a rectified mean is with n labels, drawn in proportion.
 
-    Labels vary within strata as much as the judge's scores do, and correlate with them by `correlation`, from
-    a pilot; what the judge explains of them, its square, needs no labels.
+    Labels vary within strata as much as those of a pilot, from ``MIN_PILOT`` labels on, else as the scores,
+    and correlate with these by `correlation`; what the judge explains of them, its square, needs no labels.
     """
     strata = np.unique(sample.strata, return_inverse=True)[1]
-    shares = sample.shares
-    spread = _centred(sample.scores, strata, shares)
-    variance = float(shares @ spread**2) / float(shares.sum())
+    shares, known = sample.shares, sample.known
+
+    def spread(values: FloatArray, weights: FloatArray) -> float:
+        return float(weights @ _centred(values, strata, weights) ** 2) / float(weights.sum())
+
+    variance, ratio = spread(sample.scores, shares), 1.0
+    if known.sum() >= MIN_PILOT and variance > 0:
+        ratio = spread(sample.labels, np.where(known, shares, 0.0)) / variance
     points = np.where(np.isnan(sample.fixed), 0.0, sample.fixed)
     np.add.at(points, sample.units, shares * sample.scores)
     code = np.unique(sample.clusters, return_inverse=True)[1]
     if np.unique(code).size < MIN_CLUSTERS:
         return math.inf
     _, deviations, df = mean_deviations(points, code)
-    of_all = float((deviations**2).sum()) / deviations.size**2
+    of_all = ratio * float((deviations**2).sum()) / deviations.size**2
     judged = np.unique(sample.units).size / points.size
-    of_labels = judged**2 * variance * (1 - correlation**2) * max(0.0, 1 / n - 1 / sample.scores.size)
+    of_labels = judged**2 * variance * ratio * (1 - correlation**2) * max(0.0, 1 / n - 1 / sample.scores.size)
     quantile = float(stdtrit(min(df, max(1.0, n - 1.0)), 0.975))
     return 2 * quantile * math.sqrt(of_all + of_labels)
 
@@ -190,9 +197,9 @@ def too_few(labels: FloatArray, n_clusters: int) -> str:
         return f"{labels.size} labels, an interval needs {MIN_LABELS}"
     if n_clusters < MIN_CLUSTERS:
         return f"labels in {n_clusters} clusters, an interval needs {MIN_CLUSTERS}"
-    if values.size <= 2 and (values.size == 1 or counts.min() < MIN_RARE):
-        n = counts.min() if values.size == 2 else 0
-        return f"{n} labels differ from the others, an interval needs {MIN_RARE}"
+    rare = int(counts.min()) if values.size == 2 else 0
+    if values.size <= 2 and rare < MIN_RARE and rare < RARE * labels.size:
+        return f"only {rare} of {labels.size} labels differ from the others, an interval needs {MIN_RARE}"
     return ""
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from deployments.people.draw import Wishes, page_of
-from deployments.people.results import pull
-from deployments.people.store import StudyStore
-from deployments.people.studies import new_study
 from deployments.show.boards import sql_variables
 from deployments.show.rectified import rectified
 from tasks.metrics.ppi import NOT_DRAWN
-from tasks.people.study import Entry, read_folder
 from tests.golden.conftest import Homes
+from tests.golden.rating import rate
 from warehouse import Warehouse
 
 JUDGED = {
@@ -29,28 +23,6 @@ JUDGED = {
 
 FIRST_IS_WORST = dict.fromkeys(JUDGED, False) | {"explication": True}
 _RANGES = "SELECT metric, range_low, range_high FROM metric WHERE evaluation = ?"
-
-
-def rate(warehouse: Warehouse, name: str, place: int, n: int = 100_000, seed: int = 0) -> int:
-    """Draw n answers and null texts, and give all the verdict at this place of their menu, best first."""
-    folder = warehouse.home / "people" / name
-    new_study(warehouse, Wishes(name, "judge-ratings", n, 1, 1, ("en",), seed, None, (), True), folder)
-    (folder / "study.toml").write_text((folder / "study.toml").read_text().replace("min_seconds = 5", ""))
-    study, store = read_folder(folder), StudyStore(folder)
-    fields = {field.name: field for field in study.study.fields}
-    store.invite("p001", "annotator", "en")
-    store.mark("p001", "consented")
-    for each in study.assignments:
-        hidden = study.private[each.item]
-        values = dict(hidden.expected)
-        if not values:
-            options = [option.value for option in fields[page_of(hidden.condition)].options]
-            values = {page_of(hidden.condition): options[place]}
-        for field, value in values.items():
-            store.save("p001", each.item, field, Entry(value=value))
-    store.close()
-    pull(warehouse, folder)
-    return len(study.items)
 
 
 @pytest.mark.slow
@@ -72,6 +44,7 @@ def test_with_all_answers_rated_a_judge_has_no_part_and_no_row_changes(
         low, high = ranges[row.metric.removesuffix("_rectified")]
         assert row.value is not None, row
         best, worst = (low, high) if FIRST_IS_WORST[evaluation] else (high, low)
+        assert each.mean is not None
         lost = 0 if row.source else sum(point == low for point in each.mean.points.tolist())
         if evaluation != "explication":
             n = len(each.units)
@@ -83,6 +56,7 @@ def test_with_all_answers_rated_a_judge_has_no_part_and_no_row_changes(
     assert warehouse.query("FROM metric_value ORDER BY ALL").equals(before)
 
 
+@pytest.mark.slow
 def test_old_ratings_are_of_convenience_and_a_new_rating_is_a_new_number(finished: Homes) -> None:
     warehouse = Warehouse.open(finished("proverbs"))
     rate(warehouse, "drawn", 0, n=12)
@@ -101,10 +75,11 @@ def test_old_ratings_are_of_convenience_and_a_new_rating_is_a_new_number(finishe
     assert rectified(warehouse)[0].row.unscored_reason == NOT_DRAWN
 
 
+@pytest.mark.slow
 def test_sql_shows_the_rows(finished: Homes) -> None:
     warehouse = Warehouse.open(finished("proverbs"))
     sql = "SELECT model, metric, value, raw_value, n_labels FROM rectified ORDER BY ALL"
     assert warehouse.query(sql, variables=sql_variables(warehouse, sql)).is_empty()
     rate(warehouse, "best", 0)
     rows = warehouse.query(sql, variables=sql_variables(warehouse, sql)).rows()
-    assert [(m, name, v) for m, name, v, *_ in rows][0] == ("fake-a", "accuracy_rectified", 1.0)
+    assert rows[0][:3] == ("fake-a", "accuracy_rectified", 1.0)

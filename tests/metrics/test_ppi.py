@@ -17,6 +17,8 @@ from tasks.metrics.ppi import (
     NO_LABELS,
     NOT_DRAWN,
     JudgedSample,
+    expected_width,
+    labels_needed,
     rectified_difference,
     rectified_mean,
 )
@@ -105,7 +107,7 @@ REASONS: dict[str, tuple[JudgedSample, str]] = {
     ),
     "all alike": (
         sample(labels=np.where(np.arange(200) < 80, 1.0, np.nan)),
-        "0 labels differ from the others, an interval needs 5",
+        "only 0 of 80 labels differ from the others, an interval needs 10",
     ),
 }
 
@@ -159,3 +161,13 @@ def test_cuts_at_the_range_of_scores() -> None:
     result = rectified_mean(sample(60, 30), SHARE)
     assert result.interval
     assert 0 <= result.interval[0] < result.interval[1] <= 1
+
+
+def test_the_plan_expects_about_the_width_that_comes() -> None:
+    wanted = [expected_width(sample(400, n), n, 0.9) for n in (40, 80, 160)]
+    ends = [rectified_mean(sample(400, n)).interval for n in (40, 80, 160)]
+    widths = [end[1] - end[0] for end in ends if end]
+    assert wanted == sorted(wanted, reverse=True)
+    assert labels_needed(sample(400), wanted[1], 0.9) == 80
+    assert labels_needed(sample(400), 0.001, 0.9) is None
+    np.testing.assert_allclose(wanted, widths, rtol=0.35)
