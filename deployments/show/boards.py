@@ -67,9 +67,20 @@ def ranks(warehouse: Warehouse, evaluation: str, config: str, occasion: str | No
     return Ranks({row.run_id: row for row in rows}, note)
 
 
-def is_rated(warehouse: Warehouse) -> bool:
-    """Return whether people rated any judged answer."""
-    return bool(warehouse.rows("SELECT 1 FROM study WHERE kind = 'judge-ratings' LIMIT 1").rows)
+RECTIFIED = (
+    "Rectified: the mean that people would give, estimated from all verdicts and from people's ratings of a "
+    "drawn sample. A gap above 0 says that the judge scores higher than people. The interval is over the "
+    "judge's clusters, and holds whatever the judge gets wrong."
+)
+
+
+def rectified_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
+    """Return judges' means beside those rectified by people's ratings, for people; none without ratings."""
+    if not warehouse.rows("SELECT 1 FROM study WHERE kind = 'judge-ratings' LIMIT 1").rows:
+        return []
+    from deployments.show import rectified
+
+    return rectified.lines(rectified.rectified(warehouse, config))
 
 
 def sql_variables(warehouse: Warehouse, sql: str) -> dict[str, list[str]]:

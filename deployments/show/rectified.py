@@ -409,13 +409,6 @@ def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     ]
 
 
-CAPTION = (
-    "Rectified: the mean that people would give, estimated from all verdicts and from people's ratings of a "
-    "drawn sample. A gap above 0 says that the judge scores higher than people. The interval is over the "
-    "judge's clusters, and holds whatever the judge gets wrong."
-)
-
-
 GUESSES = (0.0, 0.5, 0.7, 0.9)
 """Correlations of judge and people to plan with, as long as nobody has rated a pilot."""
 

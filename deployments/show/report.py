@@ -376,7 +376,7 @@ def read_data(
         links=links or {},
         lost=tuple(losses(warehouse, evaluation, config)),
         ranks=ranks(warehouse, evaluation, config, "model"),
-        rectified=_rectified(warehouse, config),
+        rectified=tuple(boards.rectified_lines(warehouse, config)),
         **frames,
     )
 
@@ -388,14 +388,6 @@ def ranks(warehouse: Warehouse, evaluation: str, config: str, by: Literal["model
     rows = list(known.sets.values())
     sets = {getattr(row, by): (row.low, row.high) for row in rows}
     return RankSets(rows[0].metric, sets, rows[0].reason or "")
-
-
-def _rectified(warehouse: Warehouse, config: str) -> tuple[Any, ...]:
-    if not boards.is_rated(warehouse):
-        return ()
-    from deployments.show import rectified
-
-    return tuple(rectified.lines(rectified.rectified(warehouse, config)))
 
 
 def _frame(warehouse: Warehouse, of: Mapping[str, Any], keys: Mapping[str, str]) -> pl.DataFrame:
