@@ -21,9 +21,11 @@ from scipy.special import stdtrit
 from tasks.metrics.intervals import MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom, mean_deviations, t_interval
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
-MIN_LABELS, MIN_RARE, RARE, MIN_STRATUM = 30, 10, 0.2, 8
-"""Fewest labels of an interval; fewest of the rarer answer, where all are yes or no and it has a smaller
-share; fewest labels of each stratum with its own correction.
+MIN_LABELS, MIN_STRATUM = 30, 8
+"""Fewest labels of an interval, and of each stratum with its own correction."""
+RARE, MIN_LABELS_IF_RARE, MIN_RARE = 0.2, 150, 10
+"""Share below which one of yes and no is rare; then the fewest labels, and of the rare answer. With fewer,
+intervals are too wide: they hold the truth in 99 %.
 """
 
 NOT_DRAWN = "a sample of convenience: its labels were not drawn at random, so there is no interval"
@@ -198,8 +200,12 @@ def too_few(labels: FloatArray, n_clusters: int) -> str:
     if n_clusters < MIN_CLUSTERS:
         return f"labels in {n_clusters} clusters, an interval needs {MIN_CLUSTERS}"
     rare = int(counts.min()) if values.size == 2 else 0
-    if values.size <= 2 and rare < MIN_RARE and rare < RARE * labels.size:
-        return f"only {rare} of {labels.size} labels differ from the others, an interval needs {MIN_RARE}"
+    is_rare = values.size <= 2 and rare < RARE * labels.size
+    if is_rare and (labels.size < MIN_LABELS_IF_RARE or rare < MIN_RARE):
+        return (
+            f"{rare} of {labels.size} labels differ from the others, an interval needs a fifth, or "
+            f"{MIN_RARE} of {MIN_LABELS_IF_RARE}"
+        )
     return ""
 
 

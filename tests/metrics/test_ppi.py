@@ -107,7 +107,7 @@ REASONS: dict[str, tuple[JudgedSample, str]] = {
     ),
     "all alike": (
         sample(labels=np.where(np.arange(200) < 80, 1.0, np.nan)),
-        "only 0 of 80 labels differ from the others, an interval needs 10",
+        "0 of 80 labels differ from the others, an interval needs a fifth, or 10 of 150",
     ),
 }
 
