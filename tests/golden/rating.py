@@ -10,8 +10,12 @@ from tasks.people.study import Entry, read_folder
 from warehouse import Warehouse
 
 
-def rate(warehouse: Warehouse, name: str, place: int, n: int = 100_000, seed: int = 0) -> int:
-    """Draw n answers and null texts, and give all the verdict at this place of their menu, best first."""
+def rate(
+    warehouse: Warehouse, name: str, place: int, n: int = 100_000, seed: int = 0, disliked: str = ""
+) -> int:
+    """Draw n answers and null texts, and give all the verdict at this place of their menu, best first; the
+    last one to the answers of the model that is disliked.
+    """
     folder = warehouse.home / "people" / name
     new_study(warehouse, Wishes(name, "judge-ratings", n, 1, 1, ("en",), seed, None, (), True), folder)
     (folder / "study.toml").write_text((folder / "study.toml").read_text().replace("min_seconds = 5", ""))
@@ -24,7 +28,7 @@ def rate(warehouse: Warehouse, name: str, place: int, n: int = 100_000, seed: in
         values = dict(hidden.expected)
         if not values:
             options = [option.value for option in fields[page_of(hidden.condition)].options]
-            values = {page_of(hidden.condition): options[place]}
+            values = {page_of(hidden.condition): options[-1 if hidden.model == disliked else place]}
         for field, value in values.items():
             store.save("p001", each.item, field, Entry(value=value))
     store.close()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from deployments.show.boards import sql_variables
-from deployments.show.rectified import rectified
+from deployments.show.rectified import compared, rectified
+from flows.comparison import ComparedRuns, chosen_pairs, differences
+from flows.runs import every_finished
 from tasks.metrics.ppi import NOT_DRAWN
 from tests.golden.conftest import Homes
 from tests.golden.rating import rate
@@ -83,3 +85,18 @@ def test_sql_shows_the_rows(finished: Homes) -> None:
     rate(warehouse, "best", 0)
     rows = warehouse.query(sql, variables=sql_variables(warehouse, sql)).rows()
     assert rows[0][:3] == ("fake-a", "accuracy_rectified", 1.0)
+
+
+@pytest.mark.slow
+def test_people_may_change_the_order_of_two_models(finished: Homes) -> None:
+    warehouse = Warehouse.open(finished("proverbs"))
+    pairs = chosen_pairs(every_finished(warehouse), ComparedRuns("fake-a", "served-m", "proverbs"))
+    rows = differences(warehouse, pairs)
+    assert compared(warehouse, rows)[0].is_empty()
+    rate(warehouse, "rated", 0, disliked="served-m")
+    more, changes = compared(warehouse, rows)
+    assert rows["difference"][0] < 0 < more["difference"][0]
+    assert more["metric"].to_list() == ["accuracy_rectified"]
+    assert changes == [
+        "Accuracy: people's ratings change the order of fake-a and served-m, which may be chance"
+    ]
