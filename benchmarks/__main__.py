@@ -27,6 +27,7 @@ FIGURES = {
     "beyond_null": "beyond_null",
     "ranks": "ranks",
     "gates": "gates",
+    "ppi": "ppi",
     "history": "history",
     "many_runs": "many_runs",
     "pages": "pages",

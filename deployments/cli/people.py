@@ -36,6 +36,11 @@ _OUT = "file to write: CSV for `judge validate` (judge-ratings) or `specnorm rev
 _TO = "write a project of this program to the new folder --out instead, to run the study there"
 _FROM = "folder of `export --to` with the answers given there"
 _TABLE = "table to show; default: all of the study; as csv or json: agreement"
+_NULLS = "draw judged null texts too, so that the null model can be rectified like the models (judge-ratings)"
+PLANNED = (
+    "labels: answers of each model that people must rate for an interval of {width}; –: too few answers, or "
+    "clusters, even with all rated. A pilot is any drawn sample that was rated and pulled."
+)
 _WIDTH = "widest acceptable 95 % interval"
 
 
@@ -54,6 +59,7 @@ def new(
     ] = None,
     codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
     seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the order of items")] = 0,
+    nulls: Annotated[bool, typer.Option("--nulls", help=_NULLS)] = False,
 ) -> None:
     """Draw blinded items for people, and assign them to participants in a fixed order.
 
@@ -71,7 +77,9 @@ def new(
     with errors():
         warehouse = Warehouse.open()
         chosen = _parts(languages)
-        wishes = Wishes(name, study, items, people, per_item, chosen, seed, config, _parts(codes or ""))
+        wishes = Wishes(
+            name, study, items, people, per_item, chosen, seed, config, _parts(codes or ""), nulls
+        )
         folder = _folder(name)
         n_items = new_study(warehouse, wishes, folder)
         n_people = people * len(chosen)
@@ -267,11 +275,22 @@ def plan(
     ] = 0.05,
     points: Annotated[int, typer.Option(min=2, max=11, help="points of the scale")] = 5,
     things: Annotated[int, typer.Option(min=3, max=50, help="number of things to rank")] = 9,
+    config: Annotated[
+        str | None, typer.Option(help="judge-ratings: config_hash of the judged runs; default: the newest")
+    ] = None,
     form: As = Format.table,
 ) -> None:
-    """Simulate studies to find how many people and items give an interval of the wanted width.
+    """Say how many people and items, or rated answers, give an interval of the wanted width.
 
-    Example: `culturemeter people plan --study fmlama-mes --width 0.15 --points 3`
+    Studies are simulated. For `judge-ratings` it is how many answers of each model and language people must
+    rate, so that the rectified mean of a judge has such an interval: from the correlation of people with the
+    judge in a pilot (ratings that are there), or from guesses of it.
+
+    Examples:
+
+    - `culturemeter people plan --study fmlama-mes --width 0.15 --points 3`
+
+    - `culturemeter people plan --study judge-ratings --width 0.1`
     """
     import polars as pl
 
@@ -281,6 +300,14 @@ def plan(
     with errors():
         if study not in DRAWS:
             raise ValueError(f"no kind of study {study!r}; known: {', '.join(sorted(DRAWS))}")
+        if study == "judge-ratings":
+            from deployments.show import rectified
+
+            labels = rectified.plan(Warehouse.existing(), width, config)
+            show(pl.DataFrame(labels, infer_schema_length=None), form, "Labels for each model and headline")
+            if form is Format.table:
+                say(PLANNED.format(width=width), style="dim")
+            return
         people = People(noise, careless, points)
         is_ranking = study.endswith("ranking")
         rows = plan_rankings(things, people) if is_ranking else plan_ratings(people)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +18,7 @@ from warehouse import Warehouse, WarehouseError, save_ranking
 from warehouse.querying import Rows
 
 if TYPE_CHECKING:
-    from flows.comparison import ComparedRuns
-    from flows.runs import FinishedRun
+    pass
 
 Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 
@@ -113,6 +111,8 @@ def leaderboard(
         board = boards.board_for_people(warehouse, name, key, occasion, door.columns, known)
         notes = {**door.notes, boards.RANK: known.note} if known else door.notes
         show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=notes)
+        if not occasion and (own := boards.rectified_lines(warehouse, key)):
+            show_rows(Rows.from_dicts(own), "Rectified by people", boards.RECTIFIED, is_wide=wide or None)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if printed is None:
             return
@@ -199,7 +199,8 @@ def compare(
     - `culturemeter compare gemma3-270m gemma3-270m#1a2b -f csv`
     """
     with errors():
-        from deployments.show.configurations import apart
+        from deployments.show import rectified
+        from deployments.show.configurations import apart, of_shown
         from flows import comparison
         from flows.runs import every_finished
 
@@ -214,41 +215,17 @@ def compare(
         if rows["n_common"].sum() == 0:
             reasons = ", ".join(rows["unscored_reason"].drop_nulls().unique(maintain_order=True))
             raise WarehouseError(f"nothing to compare: {reasons or 'the runs have no headline'}")
+        more, changes = rectified.compared(warehouse, rows)
+        n_tests, rows = rows["p_holm"].count(), rows.vstack(more)
         if form is not Format.table:
             return show(rows, form)
         for name, of_pair in rows.group_by("evaluation", maintain_order=True):
             titled(str(name[0]), of_pair, wide)
             for line in apart(warehouse, of_pair.row(0, named=True)):
                 say(line, style="dim")
-        say(CAPTION.format(n=rows["p_holm"].count()), style="dim")
-
-
-def of_shown(
-    warehouse: Warehouse, finished: Sequence[FinishedRun], wanted: ComparedRuns, profile: str | None
-) -> list[FinishedRun]:
-    """Return the runs to compare: for each evaluation those of the shown configuration if both models have
-    runs of it, else all.
-
-    Raises:
-        WarehouseError: no evaluation has a run of the profile.
-    """
-    from deployments.show.configurations import shown_configuration
-
-    names = {wanted.first, wanted.second or wanted.first}
-    runs: list[FinishedRun] = []
-    for evaluation in dict.fromkeys(run.evaluation for run in finished):
-        of_evaluation = [run for run in finished if run.evaluation == evaluation]
-        of_profile = [run for run in of_evaluation if profile in (None, run.profile)]
-        if not of_profile:
-            continue
-        key = shown_configuration(warehouse, evaluation, profile)
-        own = [run for run in of_evaluation if run.config_hash == key]
-        is_of_both = {run.model.partition("#")[0] for run in own} >= {n.partition("#")[0] for n in names}
-        runs += own if is_of_both else of_profile
-    if finished and not runs:
-        known = ", ".join(sorted({run.profile for run in finished}))
-        raise WarehouseError(f"no finished run has the profile {profile!r}; known: {known}")
-    return runs
+        say(CAPTION.format(n=n_tests), style="dim")
+        for line in changes:
+            say(line, "order changes")
 
 
 def drift(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from deployments.show import judged
 from tasks.identity import digest
-from tasks.judging.audit import annotation_rows, stratified_sample
+from tasks.judging.audit import annotation_rows, random_sample
 from tasks.judging.rubric import Rubric
 from tasks.people.assignment import item_code, stratified
 from tasks.people.study import PeopleItem, Private
@@ -49,7 +49,10 @@ _CHECK_ENTRIES = {
 
 
 class Wishes(NamedTuple):
-    """The size of a new study. n_items, people: per language; codes: of the people; () for p001, p002 …"""
+    """The size of a new study.
+
+    n_items, people: per language; codes: of the people; () for p001, p002 …; nulls: also draw null texts.
+    """
 
     name: str
     kind: str
@@ -60,6 +63,7 @@ class Wishes(NamedTuple):
     seed: int
     config: str | None = None
     codes: tuple[str, ...] = ()
+    nulls: bool = False
 
 
 def nothing(warehouse: Warehouse, wishes: Wishes) -> Drawn:
@@ -100,24 +104,36 @@ def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 
 
 def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Draw judged answers like ``judge audit``: by model and dimension, evenly over groups."""
+    """Draw judged answers at random within strata of model, dimension, source and language.
+
+    Each item keeps the chance with which it was drawn, so that the judge's mean can be rectified. With
+    several languages, as many are drawn of the answers in each, for the people of that language; with one, of
+    all answers. Only the headline's answers are drawn, and null texts if they are wished for.
+    """
     chosen = judged.choose(warehouse, None, wishes.config)
-    verdicts, answers = judged.verdicts(warehouse, chosen)
-    scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
-    sample = stratified_sample(scored, wishes.n_items, wishes.seed)
+    verdicts, answers = judged.verdicts(warehouse, chosen, wishes.nulls)
     rubrics = judged.rubrics(chosen.evaluation, verdicts)
-    criteria = {a.dimension: r.rules if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
     drawn: Drawn = []
-    for answer, row in zip(sample, annotation_rows(sample, criteria), strict=True):
-        code = item_code("judged", wishes.name, answer.code)
-        content: dict[str, str | list[str]] = {part: row[part] for part in ("question", "answer", "criteria")}
-        page = page_of(answer.dimension)
-        item = PeopleItem(item=code, page=page, language=wishes.languages[0], content=content)
-        stratum = f"{answer.model} {answer.dimension}"
-        model, dimension = answer.model, answer.dimension
-        hidden = Private(item=code, stratum=stratum, model=model, condition=dimension, code=answer.code)
-        drawn.append((item, hidden))
-    return [*drawn, *_rating_checks(wishes, {a.dimension: menu_of(rubrics.get(a.dimension)) for a in sample})]
+    for language in wishes.languages:
+        strata = judged.strata(verdicts, answers, language if len(wishes.languages) > 1 else None)
+        if not strata:
+            raise WarehouseError(f"no judged answer of {chosen.evaluation} is in the language {language}")
+        sample = random_sample(strata, wishes.n_items, wishes.seed)
+        texts = [each.answer for each in sample]
+        criteria = {a.dimension: r.rules if (r := rubrics.get(a.dimension)) else a.dimension for a in texts}
+        for one, row in zip(sample, annotation_rows(texts, criteria), strict=True):
+            model, dimension = one.answer.model, one.answer.dimension
+            code = item_code("judged", wishes.name, one.answer.code)
+            content: dict[str, str | list[str]] = {p: row[p] for p in ("question", "answer", "criteria")}
+            item = PeopleItem(item=code, page=page_of(dimension), language=language, content=content)
+            hidden = Private(
+                item=code, stratum=one.stratum, model=model, condition=dimension, code=one.answer.code,
+                chance=one.chance, population=one.population,
+            )  # fmt: skip
+            drawn.append((item, hidden))
+        menus = {answer.dimension: menu_of(rubrics.get(answer.dimension)) for answer in texts}
+        drawn += _rating_checks(wishes, language, menus)
+    return drawn
 
 
 def page_of(dimension: str) -> str:
@@ -153,15 +169,15 @@ def judged_pages(warehouse: Warehouse, wishes: Wishes, items: Sequence[PeopleIte
     return "[[pages]]".join([head, *pages])
 
 
-def _rating_checks(wishes: Wishes, menus: Mapping[str, Sequence[str]]) -> Drawn:
+def _rating_checks(wishes: Wishes, language: str, menus: Mapping[str, Sequence[str]]) -> Drawn:
     """Return three checks over the dimensions that ask for the first and the last verdict in turn."""
     checks: Drawn = []
     for n, dimension in zip(range(3), cycle(sorted(menus))):
         verdict, page = menus[dimension][-(n % 2)], page_of(dimension)
-        code = item_code("check", wishes.name, str(n))
+        code = item_code("check", wishes.name, *([language] if len(wishes.languages) > 1 else []), str(n))
         text = f"To show that you read this, choose “{verdict}”."
         content: dict[str, str | list[str]] = {"question": text, "answer": "–", "criteria": "–"}
-        item = PeopleItem(item=code, page=page, language=wishes.languages[0], content=content)
+        item = PeopleItem(item=code, page=page, language=language, content=content)
         checks.append((item, Private(item=code, expected={page: verdict})))
     return checks
 

@@ -267,11 +267,14 @@ def _expect(folder: StudyFolder, kind: str) -> None:
         raise StudyError(f"study {folder.study.name} is of kind {folder.study.kind}, not {kind}")
 
 
+_HIDDEN = ("model", "condition", "author", "code", "chance", "population")
+
+
 def _items(folder: StudyFolder) -> list[dict[str, object]]:
     rows = []
     for item in folder.items.values():
         hidden = folder.private.get(item.item)
-        about = {name: getattr(hidden, name, "") or None for name in ("model", "condition", "author", "code")}
+        about = {name: getattr(hidden, name, "") or None for name in _HIDDEN}
         rows.append(
             {
                 "study": folder.study.name,

@@ -67,15 +67,36 @@ def ranks(warehouse: Warehouse, evaluation: str, config: str, occasion: str | No
     return Ranks({row.run_id: row for row in rows}, note)
 
 
-def sql_variables(warehouse: Warehouse, sql: str) -> dict[str, list[str]]:
-    """Return the variables that a query's views need: the rank sets of every board if it names
-    ``rank_set``.
-    """
-    if not re.search(r"\brank_set\b", sql, re.IGNORECASE):
-        return {}
-    from flows.ranks import ranked, variables
+RECTIFIED = (
+    "Rectified: the mean that people would give, estimated from all verdicts and from people's ratings of a "
+    "drawn sample. A gap above 0 says that the judge scores higher than people. The interval is over the "
+    "judge's clusters, and holds whatever the judge gets wrong."
+)
 
-    return variables(ranked(warehouse))
+
+def rectified_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
+    """Return judges' means beside those rectified by people's ratings, for people; none without ratings."""
+    if not warehouse.rows("SELECT 1 FROM study WHERE kind = 'judge-ratings' LIMIT 1").rows:
+        return []
+    from deployments.show import rectified
+
+    return rectified.lines(rectified.rectified(warehouse, config))
+
+
+def sql_variables(warehouse: Warehouse, sql: str) -> dict[str, list[str]]:
+    """Return the variables that a query's views need: rank sets of every board if it names ``rank_set``, and
+    rectified means if it names ``rectified``.
+    """
+    own: dict[str, list[str]] = {}
+    if re.search(r"\brank_set\b", sql, re.IGNORECASE):
+        from flows.ranks import ranked, variables
+
+        own |= variables(ranked(warehouse))
+    if re.search(r"\brectified\b", sql, re.IGNORECASE):
+        from deployments.show import rectified
+
+        own |= rectified.variables(rectified.rectified(warehouse))
+    return own
 
 
 def leaderboard(

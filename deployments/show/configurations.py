@@ -7,9 +7,14 @@ Unless a profile or a configuration is named, it is that of shipped content with
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warehouse import Warehouse, WarehouseError
+
+if TYPE_CHECKING:
+    from flows.comparison import ComparedRuns
+    from flows.runs import FinishedRun
 
 _CONFIGURATIONS = """
 SELECT evaluation, configuration, profile, n_models, n_answers FROM report_configuration
@@ -174,3 +179,29 @@ def _value(value: Any) -> str:
     listed = ", ".join(map(str, value)) if isinstance(value, list) else value
     text = "none" if listed in (None, "") else str(listed)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def of_shown(
+    warehouse: Warehouse, finished: Sequence[FinishedRun], wanted: ComparedRuns, profile: str | None
+) -> list[FinishedRun]:
+    """Return the runs to compare: for each evaluation those of the shown configuration if both models have
+    runs of it, else all.
+
+    Raises:
+        WarehouseError: no evaluation has a run of the profile.
+    """
+    names = {wanted.first, wanted.second or wanted.first}
+    runs: list[FinishedRun] = []
+    for evaluation in dict.fromkeys(run.evaluation for run in finished):
+        of_evaluation = [run for run in finished if run.evaluation == evaluation]
+        of_profile = [run for run in of_evaluation if profile in (None, run.profile)]
+        if not of_profile:
+            continue
+        key = shown_configuration(warehouse, evaluation, profile)
+        own = [run for run in of_evaluation if run.config_hash == key]
+        is_of_both = {run.model.partition("#")[0] for run in own} >= {n.partition("#")[0] for n in names}
+        runs += own if is_of_both else of_profile
+    if finished and not runs:
+        known = ", ".join(sorted({run.profile for run in finished}))
+        raise WarehouseError(f"no finished run has the profile {profile!r}; known: {known}")
+    return runs

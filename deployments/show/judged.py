@@ -34,11 +34,19 @@ WHERE NOT r.is_null AND v.value IS NOT NULL AND r.evaluation = coalesce($evaluat
 GROUP BY ALL ORDER BY finished DESC, r.evaluation, r.config_hash
 """
 _VERDICTS = """
-SELECT v.model, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text, v.judged_text,
-    v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded
-FROM verdict AS v JOIN latest_run AS r USING (run_id)
-WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
-    AND NOT regexp_matches(v.judged, $nulls)
+WITH judged AS (
+    SELECT v.*, r.evaluation, regexp_matches(v.judged, $nulls) AS is_null_text,
+        CASE WHEN r.evaluation = 'fmlama' OR split_part(v.judged, ':', 1) IN ('real', 'native') THEN ''
+            ELSE split_part(v.judged, ':', 1) END AS source
+    FROM verdict AS v JOIN latest_run AS r USING (run_id)
+    WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
+)
+SELECT v.run_id, v.model, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text,
+    v.judged_text, v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded, v.source, v.is_null_text,
+    coalesce(l.language, '') AS language
+FROM judged AS v
+LEFT JOIN judged_language AS l ON l.evaluation = v.evaluation AND l.item = v.item
+WHERE $with_nulls OR NOT v.is_null_text
 ORDER BY v.judge, dimension, v.model, v.item, v.judged
 """
 _PEOPLE = "krippendorff_alpha"
@@ -89,16 +97,27 @@ def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> 
     return Chosen(name, key)
 
 
-def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[str, JudgedAnswer]]:
-    """Return the verdicts on models' answers, without null models and null texts, and the answers by code.
+def verdicts(
+    warehouse: Warehouse, chosen: Chosen, nulls: bool = False
+) -> tuple[pl.DataFrame, dict[str, JudgedAnswer]]:
+    """Return the verdicts on models' answers, without null models, and the answers by code.
+
+    Args:
+        nulls: also those on null texts, such as other items' answers.
 
     Returns:
-        one row per verdict with the view's columns and code; code -> answer.
+        one row per verdict with the view's columns, code, language and source: "" for the headline's answers,
+        else a null or another condition; code -> answer.
 
     Raises:
         WarehouseError: the verdicts were stored without the judged texts.
     """
-    of = {"evaluation": chosen.evaluation, "config": chosen.config, "nulls": f"^({'|'.join(NULLS)}):"}
+    of: dict[str, Any] = {
+        "evaluation": chosen.evaluation,
+        "config": chosen.config,
+        "nulls": f"^({'|'.join(NULLS)}):",
+    }
+    of |= {"with_nulls": nulls}
     frame = warehouse.query(_VERDICTS, of)
     if not frame.filter(pl.col("value").is_not_null() & pl.col("judged_text").is_null()).is_empty():
         raise WarehouseError(
@@ -110,6 +129,34 @@ def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[s
     answers = [JudgedAnswer(*row) for row in frame.select(columns).iter_rows()]
     codes = [answer.code for answer in answers]
     return frame.with_columns(code=pl.Series(codes, dtype=pl.String)), dict(zip(codes, answers, strict=True))
+
+
+def strata(
+    verdicts: pl.DataFrame, answers: Mapping[str, JudgedAnswer], language: str | None = None
+) -> dict[str, list[JudgedAnswer]]:
+    """Return the answers that samples are drawn from by stratum: model, dimension, source and language.
+
+    The headline's answers, or those of all conditions where it has none, and the null texts in ``verdicts``.
+
+    Args:
+        language: only the answers in it; None: all.
+    """
+    is_own = (pl.col("source") == "") | pl.col("is_null_text")
+    own = verdicts.filter(is_own) if (verdicts["source"] == "").any() else verdicts
+    if language is not None:
+        own = own.filter(language=language)
+    groups: dict[str, list[JudgedAnswer]] = {}
+    for *parts, code in own.select(*STRATUM, "code").unique(maintain_order=True).iter_rows():
+        groups.setdefault(stratum_name(parts), []).append(answers[code])
+    return groups
+
+
+STRATUM = ("model", "dimension", "source", "language")
+
+
+def stratum_name(parts: Sequence[str]) -> str:
+    """Return the name of a stratum; parts: as in ``STRATUM``."""
+    return " ".join(part or "-" for part in parts)
 
 
 def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:

@@ -376,6 +376,7 @@ def read_data(
         links=links or {},
         lost=tuple(losses(warehouse, evaluation, config)),
         ranks=ranks(warehouse, evaluation, config, "model"),
+        rectified=tuple(boards.rectified_lines(warehouse, config)),
         **frames,
     )
 

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,8 @@ RATING_COLUMNS = ("item", "annotator", "dimension", "rating")
 
 Menus = Mapping[str, Mapping[str, float]]
 """Maps dimension -> verdict -> value: the words that a rating may be."""
+
+_Name = TypeVar("_Name", str, tuple[str, str])
 
 # A spreadsheet runs a cell that begins with one of these as a formula, and models write the answers.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -91,6 +93,49 @@ def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> lis
     return sorted(chosen, key=lambda answer: _rank(answer, seed))
 
 
+@dataclass(frozen=True)
+class DrawnAnswer:
+    """An answer that was drawn at random.
+
+    Attributes:
+        chance: of being drawn, the same for all answers of the stratum. population: hash of these answers.
+    """
+
+    answer: JudgedAnswer
+    stratum: str
+    chance: float
+    population: str
+
+
+def random_sample(strata: Mapping[str, Iterable[JudgedAnswer]], n: int, seed: int) -> list[DrawnAnswer]:
+    """Return n answers, drawn at random within strata in proportion to their sizes, at least one of each.
+
+    All orders of a stratum are equally likely, by a hash of seed and code, so that every answer of a stratum
+    has the same chance. Equal answers about one item are one. A larger n adds answers. The order is shuffled.
+
+    Raises:
+        ValueError: n is below 1 or below the number of strata.
+    """
+    own = {name: {answer.code: answer for answer in answers} for name, answers in strata.items()}
+    if n < max(1, len(own)):
+        raise ValueError(
+            f"a sample of {n} cannot hold one answer for each of {len(own)} strata (model, dimension, source "
+            f"and language): ask for at least {max(1, len(own))}"
+        )
+    seats = _seats({name: len(of) for name, of in own.items()}, n)
+    chosen = [
+        DrawnAnswer(of[code], name, seats[name] / len(of), population_of(of))
+        for name, of in own.items()
+        for code in sorted(of, key=lambda code: _digest(str(seed), code))[: seats[name]]
+    ]
+    return sorted(chosen, key=lambda drawn: _rank(drawn.answer, seed))
+
+
+def population_of(codes: Iterable[str]) -> str:
+    """Return a hash of the answers that a sample was drawn from; their order has no effect."""
+    return _digest(*sorted(set(codes)))[:16]
+
+
 def criteria(rubric: Rubric) -> str:
     """Return the rules and the permitted ratings: verdicts and, unless these are numbers, 0 to 1."""
     is_scale = has_numbers(rubric.verdicts)
@@ -113,10 +158,10 @@ def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str])
     return [dict(zip(AUDIT_COLUMNS, own, strict=True)) for own in cells]
 
 
-def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, str]]:
-    """Return the number of seats per pair: one each, then by highest average; the first name wins ties.
+def _seats(sizes: Mapping[_Name, int], n: int) -> Counter[_Name]:
+    """Return the number of seats per stratum: one each, then by highest average; the first name wins ties.
 
-    No pair gets more seats than answers: at that point its average falls below 1/2, and all others are above.
+    No stratum gets more seats than answers: then its average falls below 1/2, and all others are above.
     """
     seats, pairs = Counter(dict.fromkeys(sizes, 1)), sorted(sizes)
     for _ in range(min(n, sum(sizes.values())) - len(sizes)):

@@ -329,11 +329,11 @@ def _around(
     return low + span * max(ends[0], 0.0), low + span * min(ends[1], 1.0)
 
 
-def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:
+def t_interval(estimate: float, deviations: FloatArray, df: float, terms: float = 2.0) -> Interval:
     """Return the t interval, extended on the side to which the deviations are skewed.
 
-    The extension is twice the first term of the skewness of t (Johnson 1978), because few clusters understate
-    the skewness. None if nothing varies.
+    The extension is twice (`terms`) the first term of the skewness of t (Johnson 1978), because few clusters
+    understate the skewness. None if nothing varies.
     """
     g = deviations.size
     variance = float((deviations**2).mean())
@@ -341,7 +341,7 @@ def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:
         return None
     error, quantile = math.sqrt(variance / g), _quantile(df)
     skewness = float((deviations**3).mean()) / variance**1.5
-    longer = error * skewness / (3 * math.sqrt(g)) * (1 + 2 * quantile**2)
+    longer = terms / 2 * error * skewness / (3 * math.sqrt(g)) * (1 + 2 * quantile**2)
     return estimate - quantile * error + min(longer, 0.0), estimate + quantile * error + max(longer, 0.0)
 
 

@@ -257,11 +257,14 @@ class Private(_Strict):
     An item with ``expected`` answers (field -> value) is an attention check, which everyone gets. On a page
     per person it has the page's name. ``at_least`` (choice -> ranking, rank) checks a person against
     themselves: their choice must have this rank or a higher number in their own ranking. ``reader``: the only
-    person who sees it.
+    person who sees it. ``chance``: of being drawn at random from the stratum, whose answers have the hash
+    ``population``; None for items that were not.
     """
 
     item: Code
     stratum: str = ""
+    chance: Annotated[float, Field(gt=0, le=1)] | None = None
+    population: str = ""
     model: str = ""
     condition: str = ""
     author: str = ""

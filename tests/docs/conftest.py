@@ -10,6 +10,7 @@ import pytest
 
 from tests.golden import served
 from tests.golden.harness import EVALUATIONS, FAKES, SERVED, files_of, net, run, write_engine, write_served
+from tests.golden.rating import rate
 from warehouse import Warehouse
 
 SMALLER: dict[str, dict[str, Any]] = {
@@ -35,4 +36,6 @@ def all_runs(copied_home: Callable[[], Path]) -> Warehouse:
         net(evaluation).prepare(home, files_of(home, evaluation))
         run(evaluation, home, **SMALLER.get(evaluation, {}))
     server.close()
-    return Warehouse.open(home)
+    warehouse = Warehouse.open(home)
+    rate(warehouse, "rated", 0)
+    return warehouse

@@ -85,11 +85,12 @@ def test_failed_migration_undoes_itself_and_not_those_before(folder: Path) -> No
 def test_failed_migration_leaves_the_published_file(
     warehouse: Warehouse, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "002_good.sql").write_text("CREATE TABLE good (a INTEGER)")
-    (folder / "003_bad.sql").write_text("SELECT nothing")
+    shutil.copytree(migrate_module._SCHEMA, folder, dirs_exist_ok=True)
+    (folder / "900_good.sql").write_text("CREATE TABLE good (a INTEGER)")
+    (folder / "901_bad.sql").write_text("SELECT nothing")
     before = warehouse.path.read_bytes()
     monkeypatch.setattr(migrate_module, "_SCHEMA", folder)
-    with pytest.raises(WarehouseError, match=r"003_bad\.sql failed"):
+    with pytest.raises(WarehouseError, match=r"901_bad\.sql failed"):
         Warehouse.open(warehouse.home)
     assert warehouse.path.read_bytes() == before
     assert not list(warehouse.home.glob("*.writing-*"))

@@ -1,0 +1,446 @@
+"""Judges' means rectified by people's ratings, computed when they are read. No model runs.
+
+Ratings arrive after a run is finished and its rows never change. So nothing is stored: a number is a function
+of the run's verdicts and of all ratings so far, whose hash it carries (``tasks.judging.rectify``,
+``tasks.metrics.ppi``). Our readers compute the rows of a query that names the view ``rectified``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from deployments.people.draw import page_of
+from deployments.show import judged
+from deployments.show.display import interval, number
+from deployments.show.judged import STRATUM, Chosen, stratum_name
+from tasks.evaluations.explication.read import FAILURES, MEANS, PENALISED
+from tasks.judging.audit import Rating, population_of
+from tasks.judging.controls import ACCEPTED_FROM
+from tasks.judging.rectify import JudgedPart, Label, Labels, judged_sample, labels_of
+from tasks.judging.rubric import normal
+from tasks.metrics.ppi import (
+    MIN_PILOT,
+    JudgedSample,
+    RectifiedMean,
+    expected_width,
+    labels_needed,
+    rectified_difference,
+    rectified_mean,
+)
+from warehouse import Warehouse, read_points
+
+SUFFIX, VARIABLE = "_rectified", "rectified_means"
+"""End of the names of rectified means; variable that the view ``rectified`` reads."""
+_RATED = """
+SELECT h.code, h.condition AS dimension, h.annotator, h.field, h.value, h.study, h.stratum, i.chance,
+    i.population
+FROM human_rating AS h JOIN study_item AS i USING (study, item)
+WHERE h.kind = 'judge-ratings' AND h.code IS NOT NULL ORDER BY ALL
+"""
+_JUDGED = """
+SELECT DISTINCT r.evaluation, r.config_hash
+FROM verdict AS v JOIN latest_run AS r USING (run_id)
+WHERE NOT r.is_null AND list_contains($models, v.model) ORDER BY ALL
+"""
+_MODELS = "SELECT DISTINCT model FROM human_rating WHERE kind = 'judge-ratings' AND model IS NOT NULL"
+_METRICS = """
+SELECT m.metric, m.label, m.range_low AS low, m.range_high AS high, m.direction = 'lower' AS is_lower,
+    v.run_id, v.value
+FROM metric AS m JOIN metric_value AS v ON v.metric = m.metric AND v.slice_kind = 'overall'
+WHERE m.evaluation = $evaluation AND m.is_headline AND list_contains($runs, v.run_id) AND v.value IS NOT NULL
+ORDER BY m.rowid, v.run_id
+"""
+_ACCEPTS = frozenset({"culturall"})
+"""Evaluations that count an answer as right or wrong, from a mean rating of 0.5 on."""
+
+
+class Rectified(NamedTuple):
+    """A judge's mean and the rectified one: a row of the view ``rectified``.
+
+    Attributes:
+        source: "" for the model's answers, else the null texts. gap: the judge's mean less the rectified one.
+        null_value: the best rectified null; None unless all nulls have one. is_beyond_null: by the rectified
+            interval and null. n_judged: number of judged answers. weight: of the judge. ratings: a hash.
+    """
+
+    evaluation: str
+    config_hash: str
+    run_id: str
+    model: str
+    metric: str
+    source: str
+    label: str
+    raw_value: float
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    gap: float | None
+    null_value: float | None
+    is_beyond_null: bool | None
+    n_labels: int
+    n_judged: int
+    weight: float
+    correlation: float | None
+    pooled: str | None
+    unscored_reason: str | None
+    ratings: str
+
+
+class Estimate(NamedTuple):
+    """A row with what differences need: the mean, its units' names and clusters."""
+
+    row: Rectified
+    mean: RectifiedMean | None = None
+    units: tuple[str, ...] = ()
+    clusters: np.ndarray[Any, Any] = np.array([])
+    sample: JudgedSample | None = None
+
+
+Failed = Mapping[tuple[str, str], Sequence[str]]
+"""Item and dimension -> the judges who say that a grade of it may not be above ``PENALISED``."""
+
+
+class _Metric(NamedTuple):
+    """A judged headline of a run, and how ratings in [0, 1] become its scale."""
+
+    metric: str
+    label: str
+    value: float
+    bounds: tuple[float, float]
+    is_lower: bool
+    scale: Callable[[float], float]
+
+
+def rectified(warehouse: Warehouse, config: str | None = None) -> list[Estimate]:
+    """Return the rectified means of the newest runs whose answers people rated, nulls included.
+
+    config: a config_hash; None: all. Without ratings of a configuration there are none.
+    """
+    rated = warehouse.query(_RATED)
+    if rated.is_empty():
+        return []
+    models = warehouse.query(_MODELS)["model"].to_list()
+    configs = warehouse.query(_JUDGED, {"models": models}).rows()
+    chosen = [Chosen(*each) for each in configs if config in (None, each[1])]
+    return [estimate for each in chosen for estimate in _of_config(warehouse, each, rated)]
+
+
+def variables(estimates: Sequence[Estimate]) -> dict[str, list[str]]:
+    """Return the variables with which a query finds these rows in the view ``rectified``."""
+    return {VARIABLE: [json.dumps(estimate.row._asdict()) for estimate in estimates]} if estimates else {}
+
+
+def difference(one: Estimate, two: Estimate) -> tuple[float | None, tuple[float, float] | None, str]:
+    """Return the rectified difference over the units of both, its interval, and the reason for none."""
+    if one.mean is None or two.mean is None:
+        return None, None, one.row.unscored_reason or two.row.unscored_reason or ""
+    common = sorted(set(one.units) & set(two.units))
+    if not common:
+        return None, None, "the runs have no item in common"
+
+    def among(mean: RectifiedMean, units: tuple[str, ...]) -> RectifiedMean:
+        places = np.searchsorted(np.array(units), common)
+        return replace(mean, points=mean.points[places], residual=mean.residual[places])
+
+    clusters = one.clusters[np.searchsorted(np.array(one.units), common)]
+    value, interval = rectified_difference(among(one.mean, one.units), among(two.mean, two.units), clusters)
+    reason = one.mean.reason or two.mean.reason
+    return value, interval, "" if interval else reason or "the differences do not vary"
+
+
+def _of_config(
+    warehouse: Warehouse, chosen: Chosen, rated: pl.DataFrame, with_unrated: bool = False
+) -> Iterator[Estimate]:
+    """Yield the estimates of one configuration. with_unrated: also if nobody rated anything of it."""
+    verdicts, answers = judged.verdicts(warehouse, chosen, nulls=True)
+    known = rated.filter(pl.col("code").is_in(verdicts["code"].unique().to_list()))
+    if known.is_empty() and not with_unrated:
+        return
+    labels = labels_of(_labels(known, judged.rubrics(chosen.evaluation, verdicts)))
+    groups = judged.strata(verdicts, answers)
+    populations = {name: population_of(answer.code for answer in own) for name, own in groups.items()}
+    runs = verdicts["run_id"].unique(maintain_order=True).to_list()
+    metrics: dict[str, list[_Metric]] = {run: [] for run in runs}
+    found = warehouse.query(_METRICS, {"evaluation": chosen.evaluation, "runs": runs}).to_dicts()
+    for row in found:
+        metrics[row["run_id"]].append(_metric(chosen.evaluation, row))
+    points = read_points(warehouse, {run: [one.metric for one in own] for run, own in metrics.items()})
+    for run, own in metrics.items():
+        of_run = verdicts.filter(run_id=run)
+        failed = _failed(of_run) if chosen.evaluation == "explication" else {}
+        for metric in own:
+            parts = _dimensions(chosen.evaluation, metric.metric, of_run, [one.metric for one in own])
+            if parts.is_empty():
+                continue  # no judge decides it
+            yield from _of_metric(chosen, run, metric, parts, points[run], labels, populations, failed)
+
+
+def _metric(evaluation: str, row: Mapping[str, Any]) -> _Metric:
+    low, high = row["low"], row["high"]
+
+    def scale(rating: float) -> float:
+        share = float(rating >= ACCEPTED_FROM) if evaluation in _ACCEPTS else rating
+        return float(low + (high - low) * share)
+
+    return _Metric(row["metric"], row["label"], row["value"], (low, high), row["is_lower"], scale)
+
+
+def _dimensions(
+    evaluation: str, metric: str, verdicts: pl.DataFrame, headlines: Sequence[str]
+) -> pl.DataFrame:
+    """Return the verdicts that a headline is the mean of: those of its dimensions, or of the only rubric."""
+    named = MEANS.get(metric, (metric,)) if evaluation == "explication" else (metric,)
+    own = verdicts.filter(pl.col("dimension").is_in(named))
+    is_only = verdicts["dimension"].n_unique() == 1 and verdicts["dimension"][0] not in headlines
+    return verdicts if own.is_empty() and is_only and metric in (headlines[0], "mes") else own
+
+
+def _of_metric(
+    chosen: Chosen, run: str, metric: _Metric, verdicts: pl.DataFrame, points: pl.DataFrame, labels: Labels,
+    populations: Mapping[str, str], failed: Failed,
+) -> Iterator[Estimate]:  # fmt: skip
+    """Yield the estimates of a run's headline: of the model, then of each null."""
+    stored = points.filter((pl.col("metric") == metric.metric) & (pl.col("design") == "item"))
+    units = {unit: (value, cluster) for unit, value, cluster in _rows(stored, "unit", "value", "cluster")}
+    worst = metric.bounds[1] if metric.is_lower else metric.bounds[0]
+    own: list[Estimate] = []
+    for source in sorted(verdicts["source"].unique().to_list()):
+        parts = list(
+            _parts(verdicts.filter(source=source), units, metric.scale, failed if not source else {})
+        )
+        if source and not any(verdicts.filter(source=source)["is_null_text"]):
+            continue
+        of_source = units if not source else _of_null(parts, units)
+        about = (
+            chosen.evaluation,
+            chosen.config,
+            run,
+            verdicts["model"][0],
+            metric.metric + SUFFIX,
+            source,
+        )
+        raw = metric.value if not source else fmean(value for value, _ in of_source.values())
+        try:
+            sample = judged_sample(parts, of_source, labels, populations, worst)
+        except ValueError as error:
+            own.append(Estimate(_row(about, metric, raw, None, len(parts), str(error), labels.hash)))
+            continue
+        mean = rectified_mean(sample, metric.bounds)
+        row = _row(about, metric, raw, mean, len(parts), "", labels.hash)
+        own.append(Estimate(row, mean, tuple(sorted(of_source)), sample.clusters, sample))
+    nulls = [estimate.row.value for estimate in own if estimate.row.source]
+    known = [value for value in nulls if value is not None]
+    best = (min(known) if metric.is_lower else max(known)) if known and len(known) == len(nulls) else None
+    for estimate in own:
+        yield estimate if estimate.row.source else estimate._replace(row=_against(estimate.row, best, metric))
+
+
+def _against(row: Rectified, null: float | None, metric: _Metric) -> Rectified:
+    if null is None or row.ci_low is None or row.ci_high is None:
+        return row._replace(null_value=null)
+    is_beyond = row.ci_high < null if metric.is_lower else row.ci_low > null
+    return row._replace(null_value=null, is_beyond_null=is_beyond)
+
+
+def _row(
+    about: tuple[str, str, str, str, str, str], metric: _Metric, raw: float, mean: RectifiedMean | None,
+    n_judged: int, reason: str, ratings: str,
+) -> Rectified:  # fmt: skip
+    if mean is None or mean.value is None:
+        why = reason or (mean.reason if mean else "")
+        return Rectified(
+            *about,
+            metric.label,
+            raw,
+            None,
+            None,
+            None,
+            None,
+            None,
+            None,
+            0,
+            n_judged,
+            0.0,
+            None,
+            None,
+            why,
+            ratings,
+        )
+    low, high = mean.interval or (None, None)
+    value = min(max(mean.value, metric.bounds[0]), metric.bounds[1])
+    return Rectified(
+        *about, metric.label, raw, value, low, high, raw - value, None, None, mean.n_labels, n_judged,
+        mean.weight, mean.correlation, mean.pooled or None, mean.reason or None, ratings,
+    )  # fmt: skip
+
+
+def _parts(
+    verdicts: pl.DataFrame, units: Mapping[str, object], scale: Callable[[float], float], failed: Failed
+) -> Iterator[JudgedPart]:
+    """Yield the scored answers: the mean over judges of each one's mean over its samples.
+
+    The unit is the item, or the item's cluster where a headline is a mean over clusters.
+    """
+    scored = verdicts.with_columns(score=pl.coalesce("graded", "value"))
+    unknown = scored.filter(pl.col("score").is_null())["code"].unique()
+    scored = scored.filter(~pl.col("code").is_in(unknown.to_list()))  # as the run's own means leave them out
+    keys = [*STRATUM, "code", "item", "group_name"]
+    by_judge = scored.group_by(*keys, "judge").agg(pl.col("score").mean()).sort(*keys, "judge").rows()
+    for (model, dimension, source, language, code, item, group), own in groupby(
+        by_judge, lambda row: row[:7]
+    ):
+        votes = [(score, judge in failed.get((item, dimension), ())) for *_, judge, score in own]
+        share, own_scale = fmean(is_capped for _, is_capped in votes), scale
+        score = scale(fmean(score for score, _ in votes))  # a threshold applies to the judges' mean
+        if share:
+            score = fmean(_capped(scale, float(is_capped), score) for score, is_capped in votes)
+            own_scale = partial(_capped, scale, share)
+        yield JudgedPart(
+            code, item if item in units else group, score, stratum_name((model, dimension, source, language)),
+            language, own_scale,
+        )  # fmt: skip
+
+
+def _capped(scale: Callable[[float], float], share: float, rating: float) -> float:
+    """Return a rating's grade as judges' verdicts on failures, which people do not give, limit the grade."""
+    grade = scale(rating)
+    return share * min(grade, PENALISED) + (1 - share) * grade
+
+
+def _failed(verdicts: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
+    """Return explication's failures, which limit the grade of a dimension."""
+    own = verdicts.filter(pl.col("dimension").is_in(list(FAILURES)) & (pl.col("value") == 1))
+    failed: dict[tuple[str, str], list[str]] = {}
+    for item, dimension, judge in own.select("item", "dimension", "judge").rows():
+        failed.setdefault((item, FAILURES[dimension]), []).append(judge)
+    return failed
+
+
+def _of_null(
+    parts: Sequence[JudgedPart], units: Mapping[str, tuple[float, str]]
+) -> dict[str, tuple[float, str]]:
+    """Return null texts' units with their values, and the clusters of the model's own units."""
+    values: dict[str, list[float]] = {}
+    for part in parts:
+        values.setdefault(part.unit, []).append(part.score)
+    return {unit: (fmean(own), units.get(unit, (0.0, unit))[1]) for unit, own in values.items()}
+
+
+def _labels(rated: pl.DataFrame, rubrics: Mapping[str, Any]) -> Iterator[Label]:
+    """Yield people's ratings as values of the rubric's menu; an answer's other fields are no ratings."""
+    menus = {
+        normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
+        for name, rubric in rubrics.items()
+    }
+    for row in rated.iter_rows(named=True):
+        if row["field"] in ("rating", page_of(row["dimension"])):
+            cells = {"item": row["code"], "annotator": row["annotator"], "dimension": row["dimension"]}
+            rating = Rating.model_validate(cells | {"rating": row["value"]}, context=menus).rating
+            columns = ("study", "stratum", "chance", "population")
+            yield Label(row["code"], row["annotator"], rating, *(row[name] for name in columns))
+
+
+def _rows(frame: pl.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    return [row for row in frame.select(columns).rows() if row[1] is not None]
+
+
+def compared(warehouse: Warehouse, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return rectified differences as rows of ``compare``, and where they change the order of models.
+
+    A judge may prefer one model's style, so what it says of two models is rectified by ratings of both. The
+    tests of ``compare`` and their Holm correction are of the judges' numbers; these rows have intervals.
+
+    Args:
+        rows: the differences of judges' numbers (``flows.comparison.differences``).
+    """
+    more, changes = [], []
+    known = {
+        (each.row.run_id, each.row.metric): each
+        for config in rows["first_config"].unique(maintain_order=True)
+        for each in rectified(warehouse, config)
+        if not each.row.source
+    }
+    for row in rows.to_dicts():
+        one, two = (known.get((row[f"{side}_run"], row["metric"] + SUFFIX)) for side in ("first", "second"))
+        if one is None or two is None:
+            continue
+        value, ends, reason = difference(one, two)
+        low, high = ends or (None, None)
+        more.append(
+            dict.fromkeys(row, None)
+            | {name: cell for name, cell in row.items() if name.split("_")[0] in ("first", "second")}
+            | {"evaluation": row["evaluation"], "metric": row["metric"] + SUFFIX}
+            | {"label": f"{row['label']}, rectified", "difference": value, "ci_low": low, "ci_high": high}
+            | {"first_value": one.row.value, "second_value": two.row.value, "unscored_reason": reason or None}
+            | {"n_common": len(set(one.units) & set(two.units))}
+        )
+        if value and row["difference"] and value * row["difference"] < 0:
+            sure = "" if low is not None and high is not None and low * high > 0 else ", which may be chance"
+            models = f"{row['first_model']} and {row['second_model']}"
+            changes.append(f"{row['label']}: people's ratings change the order of {models}{sure}")
+    return pl.DataFrame(more, schema=rows.schema), changes
+
+
+def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
+    """Return the models' rows for people: the judge's mean, the rectified one, gap, null and labels."""
+    return [
+        {
+            "model": row.model,
+            "headline": row.label,
+            "judge": number(row.raw_value),
+            "rectified": interval(row.value, row.ci_low, row.ci_high) if row.value is not None else "–",
+            "gap": number(row.gap),
+            "null, rectified": number(row.null_value),
+            "beyond it": {True: "yes", False: "no", None: "–"}[row.is_beyond_null],
+            "labels": f"{row.n_labels} of {row.n_judged}",
+            "note": "; ".join(filter(None, (row.unscored_reason, row.pooled))) or "–",
+        }
+        for row in (estimate.row for estimate in estimates)
+        if not row.source
+    ]
+
+
+GUESSES = (0.0, 0.5, 0.7, 0.9)
+"""Correlations of judge and people to plan with, as long as nobody has rated a pilot."""
+
+
+def plan(warehouse: Warehouse, width: float, config: str | None = None, n: int = 100) -> list[dict[str, Any]]:
+    """Return how many labels a model's headline needs in each language, for an interval of this width.
+
+    From the correlation of people's ratings with the judge's scores in a pilot, or from several guesses. The
+    rows have the model that needs most; ``with n`` is the width that n labels would give.
+
+    Raises:
+        WarehouseError: nothing is judged.
+    """
+    chosen = judged.choose(warehouse, None, config)
+    rows: dict[tuple[str, float, str], dict[str, Any]] = {}
+    for each in _of_config(warehouse, chosen, warehouse.query(_RATED), with_unrated=True):
+        if each.sample is None or each.row.source or not each.sample.scores.size:
+            continue
+        pilot = each.row.correlation if each.row.n_labels >= MIN_PILOT else None
+        for correlation in GUESSES if pilot is None else (pilot,):
+            needed = labels_needed(each.sample, width, correlation)
+            languages, counts = np.unique(each.sample.strata, return_counts=True)
+            shares = counts / counts.sum()
+            for language, answers, share in zip(languages.tolist(), counts.tolist(), shares, strict=True):
+                row = {
+                    "headline": each.row.label, "language": language or "all", "answers": answers,
+                    "correlation": round(correlation, 2), "from": "guess" if pilot is None else "pilot",
+                    "labels": None if needed is None else int(np.ceil(needed * share)),
+                    f"width with {n}": round(expected_width(each.sample, n, correlation), 3),
+                    "width with all": round(expected_width(each.sample, each.sample.scores.size, 1.0), 3),
+                }  # fmt: skip
+                key = (each.row.label, 0.0 if pilot is not None else correlation, language)
+                if key not in rows or (row["labels"] or 10**9) > (rows[key]["labels"] or 10**9):
+                    rows[key] = row
+    return [rows[key] for key in sorted(rows)]

@@ -1,0 +1,102 @@
+"""Rectified means of every judged evaluation, from people's ratings in the app's own database."""
+
+from __future__ import annotations
+
+import pytest
+
+from deployments.show.boards import sql_variables
+from deployments.show.rectified import compared, rectified
+from flows.comparison import ComparedRuns, chosen_pairs, differences
+from flows.runs import every_finished
+from tasks.metrics.ppi import NOT_DRAWN
+from tests.golden.conftest import Homes
+from tests.golden.rating import rate
+from warehouse import Warehouse
+
+JUDGED = {
+    "cure": {"coverage", "specificity", "connotation", "coherence"},
+    "culturall": {"accuracy"},
+    "explication": {"apr", "interaction", "instruction_following"},
+    "fmlama": {"mes"},
+    "proverbs": {"accuracy"},
+}
+"""Evaluation -> its headlines of judges."""
+
+
+FIRST_IS_WORST = dict.fromkeys(JUDGED, False) | {"explication": True}
+_RANGES = "SELECT metric, range_low, range_high FROM metric WHERE evaluation = ?"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evaluation", JUDGED)
+def test_with_all_answers_rated_a_judge_has_no_part_and_no_row_changes(
+    finished: Homes, evaluation: str
+) -> None:
+    """All ratings are the best verdict, so that a mean is short of the best by its lost answers alone."""
+    warehouse = Warehouse.open(finished(evaluation))
+    before = warehouse.query("FROM metric_value ORDER BY ALL")
+    assert rectified(warehouse) == []
+    rate(warehouse, "best", 0)
+    estimates = rectified(warehouse)
+    own = [each for each in estimates if not each.row.source]
+    assert {each.row.metric.removesuffix("_rectified") for each in own} == JUDGED[evaluation]
+    ranges = {m: (low, high) for m, low, high in warehouse.query(_RANGES, [evaluation]).rows()}
+    for each in estimates:
+        row = each.row
+        low, high = ranges[row.metric.removesuffix("_rectified")]
+        assert row.value is not None, row
+        best, worst = (low, high) if FIRST_IS_WORST[evaluation] else (high, low)
+        assert each.mean is not None
+        lost = 0 if row.source else sum(point == low for point in each.mean.points.tolist())
+        if evaluation != "explication":
+            n = len(each.units)
+            assert row.value == pytest.approx(((n - lost) * best + lost * worst) / n)
+        else:
+            assert row.value == pytest.approx(best)
+        assert row.unscored_reason is not None  # too few labels
+        assert row.ci_low is None
+    assert warehouse.query("FROM metric_value ORDER BY ALL").equals(before)
+
+
+@pytest.mark.slow
+def test_old_ratings_are_of_convenience_and_a_new_rating_is_a_new_number(finished: Homes) -> None:
+    warehouse = Warehouse.open(finished("proverbs"))
+    rate(warehouse, "drawn", 0, n=12)
+    (first, *_) = rectified(warehouse)
+    assert NOT_DRAWN not in str(first.row.unscored_reason)
+    rate(warehouse, "more", -1, n=16, seed=1)
+    (second, *_) = rectified(warehouse)
+    assert second.row.ratings != first.row.ratings
+    assert second.row.value != first.row.value
+    with warehouse.write() as connection:
+        connection.execute("UPDATE study_item SET chance = NULL, population = NULL")
+    (old, *_) = rectified(warehouse)
+    assert (old.row.unscored_reason, old.row.ci_low) == (NOT_DRAWN, None)
+    with warehouse.write() as connection:
+        connection.execute("UPDATE study_item SET chance = 0.5, population = 'of other answers'")
+    assert rectified(warehouse)[0].row.unscored_reason == NOT_DRAWN
+
+
+@pytest.mark.slow
+def test_sql_shows_the_rows(finished: Homes) -> None:
+    warehouse = Warehouse.open(finished("proverbs"))
+    sql = "SELECT model, metric, value, raw_value, n_labels FROM rectified ORDER BY ALL"
+    assert warehouse.query(sql, variables=sql_variables(warehouse, sql)).is_empty()
+    rate(warehouse, "best", 0)
+    rows = warehouse.query(sql, variables=sql_variables(warehouse, sql)).rows()
+    assert rows[0][:3] == ("fake-a", "accuracy_rectified", 1.0)
+
+
+@pytest.mark.slow
+def test_people_may_change_the_order_of_two_models(finished: Homes) -> None:
+    warehouse = Warehouse.open(finished("proverbs"))
+    pairs = chosen_pairs(every_finished(warehouse), ComparedRuns("fake-a", "served-m", "proverbs"))
+    rows = differences(warehouse, pairs)
+    assert compared(warehouse, rows)[0].is_empty()
+    rate(warehouse, "rated", 0, disliked="served-m")
+    more, changes = compared(warehouse, rows)
+    assert rows["difference"][0] < 0 < more["difference"][0]
+    assert more["metric"].to_list() == ["accuracy_rectified"]
+    assert changes == [
+        "Accuracy: people's ratings change the order of fake-a and served-m, which may be chance"
+    ]

@@ -1,0 +1,173 @@
+"""Rectified means by hand, against ppi-python, and in simulation."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.ppi import HIGH, LOW, NUMBERS, Cell, bar
+from tasks.metrics.intervals import SHARE
+from tasks.metrics.ppi import (
+    MIN_STRATUM,
+    NO_LABELS,
+    NOT_DRAWN,
+    JudgedSample,
+    expected_width,
+    labels_needed,
+    rectified_difference,
+    rectified_mean,
+)
+
+
+def sample(n: int = 200, n_labels: int = 80, seed: int = 0, **fields: Any) -> JudgedSample:
+    """Return a sample of single items, of a judge that scores 0.2 too high."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < 0.5).astype(np.float64)
+    scores = np.clip(0.6 * truth + 0.4 + rng.normal(0, 0.1, n), 0, 1)
+    known = np.arange(n) < n_labels
+    own = JudgedSample(
+        scores, np.where(known, truth, np.nan), np.full(n, n_labels / n), np.full(n, ""), np.arange(n),
+        np.full(n, np.nan), np.arange(n).astype(str),
+    )  # fmt: skip
+    return replace(own, **fields)
+
+
+def test_a_fixed_weight_gives_the_estimate_by_hand() -> None:
+    one = sample()
+    known = one.known
+    by_hand = 0.7 * one.scores.mean() + (one.labels - 0.7 * one.scores)[known].mean()
+    assert rectified_mean(one, weight=0.7).value == pytest.approx(by_hand, abs=1e-12)
+    assert rectified_mean(one, weight=0.0).value == pytest.approx(one.labels[known].mean(), abs=1e-12)
+
+
+def test_with_all_labels_the_judge_has_no_part() -> None:
+    one = sample(n_labels=200)
+    assert rectified_mean(one).value == pytest.approx(one.labels.mean(), abs=1e-12)
+
+
+ORACLE = list(csv.DictReader((Path(__file__).parent / "ppi_python.csv").open()))
+"""Means and 95 % intervals of ppi-python 0.2.3 (`ppi_mean_ci`), whose samples do not overlap: its weight is
+``weight`` times the share of unlabelled items."""
+
+
+@pytest.mark.parametrize("row", ORACLE)
+def test_values_and_intervals_are_those_of_ppi_python(row: dict[str, str]) -> None:
+    n, rest = int(row["n_labelled"]), int(row["n_unlabelled"])
+    rng = np.random.default_rng(int(row["seed"]))
+    labels = (rng.random(n + rest) < 0.6).astype(np.float64)
+    scores = np.clip(0.8 * labels + 0.1 + rng.normal(0, 0.25, n + rest), 0, 1)
+    labels[n:] = np.nan
+    one = sample(n + rest, n, scores=scores, labels=labels)
+    own = rectified_mean(one, weight=float(row["weight"]))
+    assert own.value == pytest.approx(float(row["value"]), abs=1e-12)
+    assert own.interval is not None
+    width = float(row["high"]) - float(row["low"])  # by the normal distribution, and without a skewed end
+    assert 0.98 * width < own.interval[1] - own.interval[0] < 1.12 * width
+
+
+def test_unequal_chances_are_weighed_so_that_nobody_counts_twice() -> None:
+    scores, labels = np.zeros(100), np.full(100, np.nan)
+    labels[:40] = 1.0  # the first half is all 1 and drawn with 0.8, the second all 0 and drawn with 0.2
+    labels[50:60] = 0.0
+    chances = np.repeat([0.8, 0.2], 50)
+    one = sample(100, 0, scores=scores, labels=labels, chances=chances)
+    assert rectified_mean(one).value == pytest.approx(0.5, abs=1e-12)
+
+
+def test_the_order_of_parts_has_no_effect_and_parts_of_a_unit_count_once() -> None:
+    units = np.repeat(np.arange(100), 2)
+    one = sample(200, 80, units=units, fixed=np.full(100, np.nan), clusters=(np.arange(100) // 4).astype(str))
+    order = np.random.default_rng(1).permutation(200)
+    fields = ("scores", "labels", "chances", "strata", "units")
+    other = replace(one, **{name: getattr(one, name)[order] for name in fields})
+    assert rectified_mean(other).value == pytest.approx(rectified_mean(one).value, abs=1e-12)
+    assert rectified_mean(other).interval == pytest.approx(rectified_mean(one).interval, abs=1e-9)
+
+
+def test_fixed_units_need_no_label() -> None:
+    one = sample(100, 50)
+    more = replace(one, fixed=np.append(one.fixed, np.zeros(100)), clusters=np.arange(200).astype(str))
+    value = rectified_mean(one, weight=0.5).value
+    assert value is not None
+    assert rectified_mean(more, weight=0.5).value == pytest.approx(value / 2, abs=1e-12)
+
+
+REASONS: dict[str, tuple[JudgedSample, str]] = {
+    "nobody rated": (sample(n_labels=0), NO_LABELS),
+    "not drawn": (sample(chances=np.full(200, np.nan)), NOT_DRAWN),
+    "too few labels": (sample(n_labels=29), "29 labels, an interval needs 30"),
+    "too few clusters": (
+        sample(clusters=(np.arange(200) % 4).astype(str)),
+        "labels in 4 clusters, an interval needs 5",
+    ),
+    "all alike": (
+        sample(labels=np.where(np.arange(200) < 80, 1.0, np.nan)),
+        "0 of 80 labels differ from the others, an interval needs a fifth, or 10 of 150",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REASONS)
+def test_there_is_no_interval_without_a_reason_and_no_reason_with_one(case: str) -> None:
+    one, reason = REASONS[case]
+    result = rectified_mean(one)
+    assert (result.interval, result.reason) == (None, reason)
+    assert (result.value is None) == (reason == NO_LABELS)
+    assert rectified_mean(sample()).interval
+    assert not rectified_mean(sample()).reason
+
+
+def test_strata_with_enough_labels_have_their_own_correction_else_the_reason_is_given() -> None:
+    strata = np.where(np.arange(200) % 2 == 0, "ar", "zh")
+    assert not rectified_mean(sample(strata=strata)).pooled
+    few = np.where(np.arange(200) < MIN_STRATUM - 1, "ar", "zh")
+    assert rectified_mean(sample(strata=few)).pooled == (
+        "one correction for all: fewer than 8 labels in ar (7)"
+    )
+
+
+def test_what_a_judge_gets_wrong_about_two_models_alike_is_no_difference() -> None:
+    one, other = sample(seed=1), sample(seed=1)
+    value, interval = rectified_difference(rectified_mean(one), rectified_mean(other), one.clusters)
+    assert (value, interval) == (0.0, None)
+    liked = replace(other, scores=np.minimum(1.0, other.scores + 0.3))
+    raw = (one.scores - liked.scores).mean()
+    value, _ = rectified_difference(rectified_mean(one), rectified_mean(liked), one.clusters)
+    assert raw < -0.15
+    assert abs(value) < 0.02
+
+
+@pytest.mark.heavy
+def test_rectified_means_hold_the_truth_where_raw_means_do_not() -> None:
+    one = bar(400)
+    assert LOW - 0.01 <= one["rectified"] <= HIGH + 0.01
+    assert one["raw"] < 0.2
+    assert one["width"] < one["alone"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("number", NUMBERS)
+def test_level_holds_at_thirty_labels(number: str) -> None:
+    shares = [NUMBERS[number](Cell("yes and no", kappa, 30, 60), 200).held for kappa in (0.2, 0.8)]
+    assert 0.92 <= np.mean(shares) <= 0.985
+
+
+def test_cuts_at_the_range_of_scores() -> None:
+    result = rectified_mean(sample(60, 30), SHARE)
+    assert result.interval
+    assert 0 <= result.interval[0] < result.interval[1] <= 1
+
+
+def test_the_plan_expects_about_the_width_that_comes() -> None:
+    wanted = [expected_width(sample(400, n), n, 0.9) for n in (40, 80, 160)]
+    ends = [rectified_mean(sample(400, n)).interval for n in (40, 80, 160)]
+    widths = [end[1] - end[0] for end in ends if end]
+    assert wanted == sorted(wanted, reverse=True)
+    assert labels_needed(sample(400), wanted[1], 0.9) == 80
+    assert labels_needed(sample(400), 0.001, 0.9) is None
+    np.testing.assert_allclose(wanted, widths, rtol=0.35)
