@@ -32,6 +32,9 @@ ISA_LIMIT = "ONEDNN_MAX_CPU_ISA"
 WITH_AMX = ("DEFAULT", "ALL")
 """Its values, beside those that name AMX, that allow the instructions of ``BFLOAT16_FLAG``."""
 
+MIG = "MIG-"
+"""Beginning of a MIG device's name."""
+
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
@@ -58,11 +61,17 @@ def device(name: str) -> torch.device:
 
 
 def visible_gpus() -> list[str]:
-    """Return the GPUs of this process by their names in CUDA_VISIBLE_DEVICES; none if torch finds none."""
+    """Return the GPUs of this process by their names in CUDA_VISIBLE_DEVICES (numbers, or UUIDs of GPUs or
+    MIG devices); none if torch finds none.
+
+    A process sees only the first of several MIG devices, but another process may be given another.
+    """
     import torch
 
     n = torch.cuda.device_count()
-    return os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")[:n]
+    names = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")
+    names = [name.strip() for name in names]
+    return names if n and all(name.startswith(MIG) for name in names) else names[:n]
 
 
 def gpus() -> list[str]:
