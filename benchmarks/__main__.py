@@ -24,7 +24,6 @@ FIGURES = {
     "choices_plan": "choices_plan",
     "ingest_dishes": "ingest_dishes",
     "replicas": "replicas",
-    "gpu": "gpu",
     "coverage": "coverage",
     "paired": "paired",
     "beyond_null": "beyond_null",

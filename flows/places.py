@@ -72,7 +72,10 @@ class Places:
 
     def _job(self, name: str, parts: int) -> Job:
         assert self._placement is not None
-        role, talking = self._roles.get(name, "judge"), self._talking.get(name, set()) - self._session.dropped.keys()
+        role, talking = (
+            self._roles.get(name, "judge"),
+            self._talking.get(name, set()) - self._session.dropped.keys(),
+        )
         return Job(
             name, self._placement.needs[name], parts, RANK[role], self._placement.most,
             is_kept=bool(talking), is_expected=bool(talking) and role == "simulator",

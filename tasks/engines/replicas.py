@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
@@ -74,12 +74,12 @@ def width(spec: EngineSpec | None) -> int:
     return 1 if spec is None or spec.is_served else n
 
 
-def place(spec: EngineSpec, cache: Path, where: Sequence[str], environment: Mapping[str, str]) -> None:
+def place(spec: EngineSpec, cache: Path, where: Sequence[str], unit: str, n_devices: int) -> None:
     """Begin one more copy of an engine, which ``load_engine`` returns from then on.
 
     Args:
         where: its devices; a node of the cluster is chosen by Ray.
-        environment: of its process, in place of this process's.
+        unit, n_devices: of the node (``placement``).
     """
     key = spec.model_dump_json()
     _displaced.discard(key)
@@ -90,7 +90,16 @@ def place(spec: EngineSpec, cache: Path, where: Sequence[str], environment: Mapp
         wait_for_room(each)
         pool.add(Actor(spec, cache, each))
     else:
-        pool.add(Process(spec, cache, {REPLICAS: "", RAY: "", **environment}))
+        pool.add(Process(spec, cache, environment_on(where, unit, n_devices)))
+
+
+def environment_on(where: Sequence[str], unit: str, n_devices: int) -> dict[str, str]:
+    """Return the environment of a placed copy: its GPUs and its share of the cores, or its cores."""
+    alone = {REPLICAS: "", RAY: ""}
+    if unit == "core":
+        return alone | {"OMP_NUM_THREADS": str(len(where))}
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, len(where) * devices.cores() // n_devices))
+    return alone | {"CUDA_VISIBLE_DEVICES": ",".join(where), "OMP_NUM_THREADS": threads}
 
 
 def displace(spec: EngineSpec) -> None:

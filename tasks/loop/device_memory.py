@@ -21,7 +21,7 @@ from tasks.engines.extras import check as check_installed
 from tasks.engines.local import devices, embedded, memory
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import IMPORTED, EngineSpec, has_weights
-from tasks.loop.placement import Copy, Need, Node, Placement, fits
+from tasks.loop.placement import Need, Node, Placement, fits
 from tasks.loop.plan import TALK
 from tasks.loop.requests import Engine, Later, Role
 
@@ -146,15 +146,6 @@ def _need(spec: EngineSpec, there: Node, models: Path, cores: int) -> Need:
         raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for --gpus set "cuda"')
     largest = sorted(there.devices.values(), reverse=True)
     return Need(n, min(claim, largest[min(n, len(largest)) - 1]))
-
-
-def environment(copy: Copy, there: Node) -> dict[str, str]:
-    """Return the variables of the process of a copy: its GPUs, and its share of the cores."""
-    n = len(copy.devices)
-    if there.unit == "core":
-        return {"OMP_NUM_THREADS": str(n)}
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, n * devices.cores() // len(there.devices)))
-    return {"CUDA_VISIBLE_DEVICES": ",".join(copy.devices), "OMP_NUM_THREADS": threads}
 
 
 def _number(name: str) -> int:

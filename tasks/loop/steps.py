@@ -33,7 +33,7 @@ from tasks.engines.copies import ReplicaLost
 from tasks.engines.embedders import embedder_name
 from tasks.engines.protocols import Ability, EngineError, Generation, Lost, Unfinished
 from tasks.engines.specs import Dtype, EngineSpec, load_spec, writer
-from tasks.loop import device_memory, progress
+from tasks.loop import progress
 from tasks.loop.budget import Meter
 from tasks.loop.placement import Copy, Node
 from tasks.loop.plan import UNITS, Answer, Wanted, Work, name_of, units_wanted
@@ -240,7 +240,7 @@ def place(engine: Engine, copy: Copy, node: Node) -> None:
     """Begin a copy of an engine on its devices, in a process of its own; ``load_engine`` then returns it."""
     assert engine.spec is not None
     models = Warehouse.current().store.home / "models"
-    replicas.place(engine.spec, models, copy.devices, device_memory.environment(copy, node))
+    replicas.place(engine.spec, models, copy.devices, node.unit, len(node.devices))
 
 
 def displace(engine: Engine) -> None:

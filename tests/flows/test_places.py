@@ -201,7 +201,8 @@ class Running:
         (home / "engines" / "other.toml").write_text('kind = "fake"\nmodel = "b"\noptions = {delay = 0.2}\n')
         self.home = home
         self.run = subprocess.Popen(
-            command("run", "spectral", "-m", "slow", "-m", "other", *SMALL, "--cores", "2", "--no-server", "-v"),
+            command("run", "spectral", "-m", "slow", "-m", "other", *SMALL, "--cores", "2", "--no-server",
+                    "--verbose"),
             env=environment(home, None), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         until(lambda: self.n_parts() >= 4 and len(self.copies()) == 2, every=0.02)

@@ -115,9 +115,9 @@ def play(node: Node, engines: list[Engine], seed: int) -> None:
             continue
         chosen = order.choice(busy).engine
         _work(next(engine for engine in engines if engine.job.engine == chosen))
-        if later := [engine for engine in engines if engine.turns and not engine.job.parts]:
-            if order.random() < 0.5:
-                _speak(order.choice(later))
+        later = [engine for engine in engines if engine.turns and not engine.job.parts]
+        if later and order.random() < 0.5:
+            _speak(order.choice(later))
     assert not any(engine.job.parts or engine.turns for engine in engines)
 
 

@@ -44,6 +44,7 @@ def device(name: str) -> torch.device:
     Raises:
         EngineError: the device is unknown to torch, or this machine has none.
     """
+    _prepare_cuda()
     import torch
 
     if name == "auto":
@@ -58,6 +59,34 @@ def device(name: str) -> torch.device:
             'device = "auto" or "cpu"'
         )
     return chosen
+
+
+def _prepare_cuda() -> None:
+    """Set what CUDA reads once, when a process first uses it, unless the user has set it.
+
+    Passes have many widths: segments that grow leave no gaps of memory between them. And cuBLAS computes
+    the same numbers again only with workspaces of a fixed size.
+    """
+    if "PYTORCH_ALLOC_CONF" not in os.environ:
+        os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def multiply_exactly() -> None:
+    """Let GPUs multiply float32 in float32, not TF32, and sum half precision in float32, whatever another
+    library has set in this process.
+    """
+    import torch
+
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    if hasattr(matmul, "fp32_precision"):
+        matmul.fp32_precision = "ieee"
+        cudnn.conv.fp32_precision = cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
+    else:
+        matmul.allow_tf32 = cudnn.allow_tf32 = False
+    matmul.allow_bf16_reduced_precision_reduction = False
+    matmul.allow_fp16_reduced_precision_reduction = False
+    cudnn.benchmark = False
 
 
 def visible_gpus() -> list[str]:
