@@ -52,8 +52,9 @@ LEAST = 15.0
 class Day:
     """The parts of a run, each with a share of the time that is left."""
 
-    def __init__(self, device: str, folder: str, budget: float) -> None:
-        """device: "cuda" or "cpu". folder: of the tokenizer. budget: seconds in all."""
+    def __init__(self, device: str, folder: str, budget: float, only: str = "") -> None:
+        """device: "cuda" or "cpu". folder: of the tokenizer. budget: seconds. only: letters of parts."""
+        self.only = only
         self.device, self.folder, self.is_tiny = device, folder, device == "cpu"
         self.end = time.perf_counter() + budget
         self.report: Result = {"n_full": N_FULL, "bar": SHARE, "parts": {}}
@@ -65,6 +66,8 @@ class Day:
 
         work: takes the seconds that it may use.
         """
+        if self.only and title[0] not in self.only:
+            return
         start = time.perf_counter()
         seconds = min(most, self.end - start)
         try:
@@ -193,9 +196,9 @@ def say_two(found: Result) -> str:
     )
 
 
-def run(device: str, folder: str, budget: float) -> Result:
+def run(device: str, folder: str, budget: float, only: str = "") -> Result:
     """Run all parts and return the report; the most important come first."""
-    day = Day(device, folder, budget)
+    day = Day(device, folder, budget, only)
     day.part("machine", 60, lambda seconds: measure(parts.machine, timeout=seconds), str)
     precise = "float32" if day.is_tiny else "bfloat16"
     day.part("a. architectures, float32", 150, day.matrix("float32"), say_matrix)
@@ -232,13 +235,16 @@ def main() -> None:
     parser.add_argument("--tokenizer", metavar="FOLDER", help="default: of the embedded smollm2-135m")
     parser.add_argument("--out", type=Path, default=Path("culturemeter-gpu.json"))
     parser.add_argument("--seconds", type=float, default=BUDGET, help="most seconds in all")
+    parser.add_argument("--parts", default="", metavar="LETTERS", help="only these, such as ad; default: all")
     options = parser.parse_args()
     folder = options.tokenizer
     if folder is None:
         from benchmarks import inputs
 
         folder = inputs.model_folder()
-    report = run("cpu" if options.cpu else "cuda", str(Path(folder).resolve()), options.seconds)
+    report = run(
+        "cpu" if options.cpu else "cuda", str(Path(folder).resolve()), options.seconds, options.parts
+    )
     options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     bad = list(faults(report))
     show(f"to mend: {len(bad)}", *bad)

@@ -1,4 +1,4 @@
-"""What engines need of a node's devices; which fit into memory together, and how often a run loads each.
+"""Needs of engines on a node's devices; which fit into memory together, and how often a run loads each.
 
 With ``--gpus`` or ``--cores`` each engine works in a process of its own (``placement``). Without them the
 engines of this machine take turns in one process: a candidate and its simulator should both be loaded at

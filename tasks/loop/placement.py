@@ -25,7 +25,7 @@ BESIDE = 2
 
 @dataclass(frozen=True)
 class Need:
-    """What one copy of an engine takes.
+    """The devices and memory that one copy of an engine takes.
 
     Attributes:
         devices: number of devices. each: bytes on each of them; of a core, 1: all of it.

@@ -75,8 +75,9 @@ def test_the_day_runs_on_a_processor(smollm2_folder: Path, tmp_path: Path) -> No
     for dtype in ("float32", "bfloat16"):
         rows = parts[f"a. architectures, {dtype}"]["rows"]
         assert {row[2] for row in rows} == {"equal"}
-        assert len(rows) == len(gpu_parts.FIRST_ON_CPU)
+        assert {row[1] for row in rows} == set(gpu_parts.FIRST_ON_CPU)
     assert parts["d. two models at once"]["nats"] < 1e-4
+    assert parts["c. against lm-eval"].get("nats", 0) < 1e-3
     assert parts["b. 8B shape"]["full_minutes"] > 0
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong on a device in the middle of a pass: too little memory, or a device that is lost.
+"""Faults of a device in the middle of a pass: too little memory, or a device that is lost.
 
 With too little memory the call is repeated once, with half as many tokens in a pass, and the engine keeps
 that size. Scores do not depend on it. After an error of the device itself nothing that it computes can be
