@@ -62,7 +62,7 @@ def test_without_options_engines_take_turns() -> None:
 
 
 def test_one_and_four_gpus_in_one_command() -> None:
-    """2 GiB elements in 2 bytes and a float32 head, times 1.25, and 2 GiB for a pass; vLLM takes what it can."""
+    """2 GiB elements in 2 bytes and a float32 head, times 1.25, and 2 GiB for a pass; vLLM takes all."""
     device_memory.use(None, gpus=4)
     large = engine("b70", "vllm", tensor_parallel=4)
     found, (small, four, whole) = placed(engine("a2"), large, engine("c"))
