@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from flows.session import RunSession
 from tasks.loop import steps
 from tasks.loop.placement import Copy, Job, arranged
-from tasks.loop.plan import PlanLine
+from tasks.loop.plan import TALK, PlanLine
 from tasks.loop.requests import Role
 
 RANK: Mapping[Role, int] = {"simulator": 0, "candidate": 1, "judge": 2, "embedder": 2}
@@ -26,12 +26,13 @@ class Places:
         self._engines = {engine.hash: engine for engine in session.local_engines()} if placement else {}
         self._roles: dict[str, Role] = {engine.hash: "candidate" for engine in session.candidates.values()}
         self._roles = {session.engines[name].hash: role for name, role in roles.items()} | self._roles
-        talks = "simulator" in roles.values()
-        self._talking = {engine.hash: {name} for name, engine in session.candidates.items()} if talks else {}
+        talks = {line.model for line in session.plan.lines if line.work and line.role in TALK}
+        talks &= session.candidates.keys() if "simulator" in roles.values() else set()
+        self._talking = {session.candidates[name].hash: {name} for name in talks}
         """Engine -> models whose dialogues, in which it speaks, are not over."""
         for name, role in roles.items():
             if role == "simulator":
-                self._talking.setdefault(session.engines[name].hash, set()).update(session.candidates)
+                self._talking.setdefault(session.engines[name].hash, set()).update(talks)
 
     def is_placed(self, engine_hash: str) -> bool:
         """Return whether an engine works on devices of its own."""

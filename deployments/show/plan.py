@@ -218,20 +218,19 @@ def _show_placement(estimate: Estimate, placement: Placement) -> None:
         seconds[name] = sum(times) if len(times) == len(own) else math.nan
         jobs.append(Job(name, need, sum(len(line.work) for line in own), most=placement.most))
     node, planned = placement.node, [job for job in jobs if job.parts]
-    rows = []
     is_timed = not any(math.isnan(seconds[job.engine]) for job in planned)
-    for each in forecast(node, planned, seconds if is_timed else dict.fromkeys(seconds, 1.0)):
-        copy = each.copy
-        memory = copy.need.host or copy.need.each
+    played = forecast(node, planned, seconds if is_timed else dict.fromkeys(seconds, 1.0))
+    rows = []
+    for each in sorted(played, key=lambda each: (each.start, names[each.copy.engine])):
+        need = each.copy.need
+        memory = "" if node.unit == "Ray GPU" else f"{(need.host or need.each) / GIB:,.1f} GiB"
+        begins = (duration(each.start) if is_timed else "later") if each.start else "at once"
         time = duration(each.end - each.start) if is_timed else "unknown"
-        begin = duration(each.start) if each.start and is_timed else "later" if each.start else "at once"
-        size = "" if node.unit == "Ray GPU" else f"{memory / GIB:,.1f} GiB"
-        rows.append((each.start, names[copy.engine], ", ".join(copy.devices), size, begin, time))
-    rows.sort()
-    title = f"placement on {len(node.devices)} {node.unit}s"
-    if is_timed and rows:
-        title += f", about {duration(max(each.end for each in forecast(node, planned, seconds)))} in all"
-    print_table(PLACES, [row[1:] for row in rows], title, stderr=True)
+        rows.append((names[each.copy.engine], ", ".join(each.copy.devices), memory, begins, time))
+    title = f"placement on {len(node.devices)} {node.unit}{'s' if len(node.devices) > 1 else ''}"
+    if is_timed and played:
+        title += f", about {duration(max(each.end for each in played))} in all"
+    print_table(PLACES, rows, title, stderr=True)
 
 
 def show_sum(estimates: Sequence[Estimate]) -> None:

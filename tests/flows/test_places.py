@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -15,8 +16,10 @@ import pytest
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
+from deployments.show import plan
 from flows.rounds import Rounds
 from flows.session import RunSession
+from tasks.engines.local import devices as hardware
 from tasks.engines.protocols import EngineError
 from tasks.loop import steps
 from tasks.loop.placement import Copy, Need, Node, Placement
@@ -137,6 +140,30 @@ def run_cli(home: Path, *more: str) -> subprocess.CompletedProcess[str]:
     done = in_process(("run", "spectral", *SMALL, "--no-server", *more), environment(home, None))
     assert done.returncode == 0, done.stdout + done.stderr
     return done
+
+
+@pytest.mark.parametrize("rate", [None, 0.5])
+def test_the_plan_shows_devices_memory_and_where_it_was_measured_time(
+    home: Path, monkeypatch: pytest.MonkeyPatch, rate: float | None
+) -> None:
+    """270 log-probabilities of each model at 0.5 a second are nine minutes; the third model waits, and
+    then has a copy on each core.
+    """
+    monkeypatch.setattr(hardware, "cores", lambda: 2)
+    monkeypatch.setattr(plan.Estimate, "rate", lambda estimate, line: rate)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    models = ("-m", "fake-a", "-m", "fake-b", "-m", "slow", "--cores", "2")
+    shown = run_cli(home, *models, "--dry-run").stdout
+    title = "placement on 2 cores" + (", about 13 min 30 s in all" if rate else "")
+    assert title in [line.strip() for line in shown.splitlines()]
+    of_core = [line for line in shown.splitlines() if "core " in line]
+    first, later = ("9 min 0 s", "4 min 30 s") if rate else ("unknown", "unknown")
+    assert [re.findall(r"core \d|at once|later|unknown|\d+ min \d+ s", line) for line in of_core] == [
+        ["core 0", "at once", first],
+        ["core 1", "at once", first],
+        ["core 0", "9 min 0 s" if rate else "later", later],
+        ["core 1", "9 min 0 s" if rate else "later", later],
+    ]
 
 
 def assert_equal_rows(home: Path, other: Path) -> None:

@@ -17,7 +17,8 @@ import torch
 
 from tasks.engines.protocols import EngineError
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LEAST_TOKENS = 64
 """Fewest tokens of a pass (``EngineSpec.batch_tokens``)."""
@@ -100,7 +101,7 @@ def guarded(method: Callable[P, T]) -> Callable[P, T]:
         scorer.is_halved = True
         scorer.spec = scorer.spec.model_copy(update={"batch_tokens": tokens // 2})
         gc.collect()
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_available():
             torch.cuda.empty_cache()
         seen.restart()
         try:
