@@ -20,7 +20,6 @@ FIGURES = {
     "choices_plan": "choices",
     "ingest_dishes": "ingest_dishes",
     "replicas": "replicas",
-    "gpu": "gpu",
     "coverage": "coverage",
     "sampled_spectra": "sampled_spectra",
     "paired": "paired",

@@ -34,7 +34,7 @@ from tasks.engines.local.masked import MaskedScorer
 from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.local.seq2seq import Seq2SeqScorer
 from tasks.engines.protocols import Cloze, EngineError, TextPair
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import Dtype, EngineSpec
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "architectures.md"
 Kind = Literal["packed_trie", "masked", "seq2seq"]
@@ -54,6 +54,8 @@ ENGINES: Mapping[Kind, Any] = {
     "seq2seq": Seq2SeqScorer,
 }
 
+TOLERANCE = {"float32": 1e-4, "bfloat16": 0.5}
+"""Most nats between equal scores; of bfloat16 a bound on rounding, not on errors of an engine."""
 MOST_WEIGHTS, N_WORDS = 20_000_000, 120
 POSITIONS, WINDOW, CHUNK, WIDTH, HEADS, LAYERS = 192, 16, 32, 32, 4, 4
 SIZES: dict[str, Any] = {
@@ -227,8 +229,14 @@ def matrix(only: Sequence[str] | None = None) -> Iterator[Row]:
             yield outcome(kind, name, model_type, settings, Path(folder))
 
 
-def outcome(kind: Kind, name: str, model_type: str, settings: Mapping[str, Any], folder: Path) -> Row:
-    """Return the outcome for one architecture, whose model is saved in a folder."""
+def outcome(
+    kind: Kind, name: str, model_type: str, settings: Mapping[str, Any], folder: Path,
+    device: str = "cpu", dtype: Dtype = "float32",
+) -> Row:  # fmt: skip
+    """Return the outcome for one architecture, whose model is saved in a folder.
+
+    device, dtype: of the engine; it is compared with plain passes on the CPU in float32.
+    """
     row = Row(kind, name)
     try:
         save(kind, model_type, settings, folder)
@@ -240,7 +248,7 @@ def outcome(kind: Kind, name: str, model_type: str, settings: Mapping[str, Any],
         return row
     try:
         engine = ENGINES[kind](
-            EngineSpec(name=name, kind=kind, model="x", dtype="float32", device="cpu"), str(folder)
+            EngineSpec(name=name, kind=kind, model="x", dtype=dtype, device=device), str(folder)
         )
         found = FOUND[kind](engine)
     except EngineError as error:
@@ -252,7 +260,7 @@ def outcome(kind: Kind, name: str, model_type: str, settings: Mapping[str, Any],
     off = {way: float(np.abs(scores - expected[way.split(",")[0]]).max()) for way, scores in found.items()}
     worst = max(off, key=lambda way: np.inf if np.isnan(off[way]) else off[way])
     row.nats = off[worst]
-    row.outcome = "equal" if row.nats <= 1e-4 else "wrong"
+    row.outcome = "equal" if row.nats <= TOLERANCE[dtype] else "wrong"
     row.note = "" if row.outcome == "equal" else worst
     if kind == "packed_trie" and engine.length.tokens < POSITIONS:
         row.note = f"reads {engine.length.tokens} of {POSITIONS} tokens: {engine.length.reason}"

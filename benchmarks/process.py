@@ -27,18 +27,18 @@ class WorkerError(RuntimeError):
     """A measurement failed; the message is the last line of its output."""
 
 
-def measure(function: Callable[..., Result], **arguments: object) -> Result:
+def measure(function: Callable[..., Result], timeout: float = TIMEOUT_S, **arguments: object) -> Result:
     """Return the result of one of our functions, called in a new interpreter.
 
     Raises:
-        WorkerError: it ended without a result.
+        WorkerError: it ended without a result, or had none after ``timeout`` seconds.
     """
     name = [function.__module__, function.__name__]
     command = [sys.executable, "-m", "benchmarks.process", *name, json.dumps(arguments)]
     try:
-        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
     except subprocess.TimeoutExpired as error:
-        raise WorkerError(f"no result after {TIMEOUT_S} s") from error
+        raise WorkerError(f"no result after {timeout:.0f} s") from error
     if process.returncode != 0:
         raise WorkerError((process.stderr.strip() or "no output").splitlines()[-1])
     result: Result = json.loads(process.stdout.strip().splitlines()[-1])

@@ -22,10 +22,9 @@ class Sizes:
         busy_answers: number of answers per evaluation for which a simulated engine waits.
         choices: number of items of a choice that is planned.
         choice_documents, choice_sample: number of documents with options, and of those that peers score.
-        gpu_prefixes: number of countries for which the GPU scores the whole list. gpu_conversations,
-        gpu_tokens: number of conversations answered at once on the GPU, and tokens of each. simulations:
-        number of samples for the coverage of each interval, a fraction for slow ones. people, people_seconds:
-        number of people who save at once in a study's web app, and for how long. tasks, settings: number of
+        simulations: number of samples for the coverage of each interval, a fraction for slow ones. people,
+        people_seconds: number of people who save at once in a study's web app, and for how long. tasks,
+        settings: number of
         CulturALL's items, and of models that have answered them. drafts: number of drafts of a build of
         CulturALL. shared_parts: number of parts in a shared store. finished_runs: numbers of finished runs in
         a warehouse. page_models, page_occasions: number of models on a page, and of occasions of the first
@@ -46,9 +45,6 @@ class Sizes:
     choices: int = 2000
     choice_documents: int = 500
     choice_sample: int = 32
-    gpu_prefixes: int = 16
-    gpu_conversations: int = 170
-    gpu_tokens: int = 256
     simulations: int = 2000
     people: int = 100
     people_seconds: float = 300.0
@@ -82,9 +78,6 @@ QUICK = Sizes(
     choices=40,
     choice_documents=8,
     choice_sample=4,
-    gpu_prefixes=1,
-    gpu_conversations=2,
-    gpu_tokens=8,
     simulations=20,
     tasks=60,
     settings=2,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "connect", "leaderboard", "run", "sql"]
 
-_SHELL_OPTIONS = frozenset({"again", "probe", "no_server", "replicas", "ray", "verbose"})
+_SHELL_OPTIONS = frozenset({"again", "cores", "gpus", "probe", "no_server", "replicas", "ray", "verbose"})
 """Options of ``culturemeter run`` that are not options of an evaluation."""
 
 _ROOT = Path(__file__).resolve().parent.parent

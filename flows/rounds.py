@@ -1,7 +1,8 @@
 """Works off a session: which engine works on which requests, several at once, and what is sent next.
 
-Engines on this machine share one *slot* and take turns. Every served engine has a slot of its own, and at
-most ``AT_ONCE`` engines of a server work at a time. A slot claims all planned lines of one engine for one
+Engines on this machine share one *slot* and take turns, unless they are placed on devices (``places``). Every
+placed or served engine has a slot of its own; a placed one works while it has a place, and at most
+``AT_ONCE`` engines of a server work at a time. A slot claims all planned lines of one engine for one
 model. When they are stored, or in a dialogue when half of them are, the planner gets the model's next
 requests from the evaluation. Meanwhile the slots continue with planned lines. No number depends on the order
 of work: an answer depends only on its request.
@@ -18,7 +19,7 @@ fit into memory together.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -26,6 +27,7 @@ from functools import partial
 from threading import BoundedSemaphore, Condition, Thread
 
 from flows import records
+from flows.places import Places
 from flows.session import RunSession
 from tasks.engines.protocols import EngineError
 from tasks.engines.served.providers import SERVERS, server
@@ -39,11 +41,6 @@ AT_ONCE = 4
 """Most engines of one server at work at a time, because servers often limit an account as a whole."""
 UNSAVED = 1
 """Most parts that wait to be stored while their engine works on the next: a kill loses these two at most."""
-
-
-def slot_of(engine: Engine) -> str:
-    """Return the slot of an engine: HERE, or its hash if it is served."""
-    return engine.hash if engine.spec and engine.spec.is_served else HERE
 
 
 def label_of(wanted: Wanted, talk: bool = False) -> str:
@@ -79,12 +76,15 @@ class Rounds:
         self._unsaved = BoundedSemaphore(UNSAVED)
         self._n_stored: Counter[int] = Counter()
         """id() of a line -> number of its parts that are stored."""
+        self._n_done: Counter[int] = Counter()
+        """id() of a line at work -> number of its parts that are answered or given up."""
         self._bars = _Bars(session)
+        self._places = Places(session)
         roles = session.evaluation.engines(session.params)
         self._simulators = {
             session.engines[name].hash
             for name, role in roles.items()
-            if role == "simulator" and slot_of(session.engines[name]) == HERE
+            if role == "simulator" and self._slot_of(session.engines[name]) == HERE
         }
         self._used: set[str] = set()
         """Hashes of engines that have had a slot. No second model begins before all simulators had one."""
@@ -100,7 +100,7 @@ class Rounds:
             EngineError: an engine left answers out. Anything else: as the store or ``ask`` raised it.
         """
         engines = [*self.session.candidates.values(), *self.session.engines.values()]
-        slots = dict.fromkeys(slot for engine in engines if (slot := slot_of(engine)) != HERE)
+        slots = dict.fromkeys(slot for engine in engines if (slot := self._slot_of(engine)) != HERE)
         jobs = [self._plan, *(partial(self._run, slot) for slot in slots)]
         threads = [Thread(target=copy_context().run, args=(job,), daemon=True) for job in jobs]
         planner, *_ = threads
@@ -112,10 +112,16 @@ class Rounds:
                 thread.join()
         finally:
             self._stop()
+            self._places.close()
             self._writer.shutdown()
             planner.join()  # a query that goes on while Python ends would abort the process
         if self._error:
             raise self._error
+
+    def _slot_of(self, engine: Engine) -> str:
+        """Return the slot of an engine: its hash if it is served or placed, else HERE."""
+        is_served = engine.spec is not None and engine.spec.is_served
+        return engine.hash if is_served or self._places.is_placed(engine.hash) else HERE
 
     def _run(self, slot: str) -> None:
         """Work in a slot until nothing is left for any slot."""
@@ -132,6 +138,8 @@ class Rounds:
         """Claim the next lines for a slot; wait until there are some. None: the rounds are over."""
         with self._changed:
             while not (self._is_stopped or self._is_over()):
+                if self._arrange():
+                    self._changed.notify_all()
                 if not (lines := self._choose(slot)):
                     self._changed.wait()
                 elif self.session.claim(lines):
@@ -145,8 +153,8 @@ class Rounds:
 
     def _choose(self, slot: str) -> tuple[PlanLine, ...]:
         """Return the lines of the engine and model that a slot works on next; none if it has to wait."""
-        own = [line for line in self.session.plan.lines if line.work and slot_of(line.engine) == slot]
-        if not own or (slot != HERE and self._server_is_full(own[0].engine)):
+        own = [line for line in self.session.plan.lines if line.work and self._slot_of(line.engine) == slot]
+        if not own or (slot != HERE and not self._has_place(own)):
             return ()
         fitting = self._fitting(own) if slot == HERE else own
         if not fitting and self._may_continue():
@@ -173,14 +181,28 @@ class Rounds:
         talks = (line.role in TALK for lines in self._busy.values() for line in lines)
         return bool(self._due) or self._is_planning or any(talks)
 
-    def _server_is_full(self, engine: Engine) -> bool:
-        busy = [lines[0].engine for slot, lines in self._busy.items() if slot != HERE]
-        return sum(_server_of(other) == _server_of(engine) for other in busy) >= AT_ONCE
+    def _arrange(self) -> bool:
+        """Give places to engines that are placed; return whether one has begun."""
+        lines = [*self.session.plan.lines, *(line for own in self._busy.values() for line in own)]
+        at_work = any(map(self._places.is_placed, self._busy))
+        is_settled = not (self._due or self._is_planning or at_work)
+        return self._places.arrange(lines, self._n_done, is_settled)
+
+    def _has_place(self, lines: list[PlanLine]) -> bool:
+        """Return whether a slot of its own may begin with its lines: on its devices, or at its server."""
+        engine = lines[0].engine
+        if self._places.is_placed(engine.hash):
+            return self._places.has(engine.hash) or self._places.is_given_up(lines)
+        busy = [own[0].engine for slot, own in self._busy.items() if slot != HERE]
+        served = [other for other in busy if not self._places.is_placed(other.hash)]
+        return sum(_server_of(other) == _server_of(engine) for other in served) < AT_ONCE
 
     def _leave(self, slot: str, lines: Collection[PlanLine]) -> None:
         """Free a slot, and have its models planned again if they may have more to send."""
         with self._changed:
             del self._busy[slot]
+            for line in lines:
+                del self._n_done[id(line)]
             models = self.session.release(lines)
             under_way = {line.model for own in self._busy.values() for line in own}
             under_way |= {line.model for line in self.session.plan.lines if line.work}
@@ -199,7 +221,9 @@ class Rounds:
                 with self._changed:
                     self._is_planning = False
                     lines = [*self.session.plan.lines, *(line for own in self._busy.values() for line in own)]
-                    self._bars.end(models - {line.model for line in lines if line.work and line.role in TALK})
+                    over = models - {line.model for line in lines if line.work and line.role in TALK}
+                    self._bars.end(over)
+                    self._places.end_dialogues(over)
                     self._changed.notify_all()
         except BaseException as error:
             self._stop(error)
@@ -227,10 +251,19 @@ class Rounds:
             pending: deque[Future[None]] = deque()
             with self._changed:
                 label, total = self._bars.begin(line)
-            steps.with_each(partial(self._answer, line, label, total, pending), line.work, line.engine)
+            answer = partial(self._answer, line, label, total, pending)
+            steps.with_each(partial(self._counted, line, answer), line.work, line.engine)
             for write in pending:
                 write.result()
             del self._n_stored[id(line)]
+
+    def _counted(self, line: PlanLine, answer: Callable[[Work], None], work: Work) -> None:
+        """Work on a part of a line, and count it, answered or given up."""
+        try:
+            answer(work)
+        finally:
+            with self._changed:
+                self._n_done[id(line)] += 1
 
     def _answer(
         self, line: PlanLine, label: str, total: int, pending: deque[Future[None]], work: Work
@@ -246,6 +279,8 @@ class Rounds:
         run, meter = (session.ids[model], model), session.meter(wanted.model)
 
         def answer() -> None:
+            if self._is_stopped:  # its copy was ended with the run
+                return
             for share in steps.shares(work, meter):
                 answered = steps.complete(share, run, meter, label, total)
                 self._unsaved.acquire()
@@ -264,7 +299,8 @@ class Rounds:
         try:
             steps.step(wanted.request.ability, answer, f"{label}: {work.label}, part {work.part[:8]}")
         except EngineError as error:
-            session.record_failure(wanted, error)
+            if not self._is_stopped:
+                session.record_failure(wanted, error)
 
     def _store(self, line: PlanLine, work: Work, answered: steps.Answered) -> None:
         """Store answers; once half of a dialogue's line is stored, have its model planned again."""

@@ -28,9 +28,10 @@ from tasks.engines import load
 from tasks.engines.protocols import EngineError, Lost
 from tasks.evaluations.contract import Completions, Evaluation, GenerationParams, Params, Study, comparable
 from tasks.identity import checked_name, digest
-from tasks.loop import room, steps
+from tasks.loop import device_memory, steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.ledger import Ledger
+from tasks.loop.placement import Placement
 from tasks.loop.plan import Answer, Plan, PlanLine, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.packs.shape import PackContent
@@ -60,6 +61,8 @@ class RunSession:
     candidates: dict[str, Engine]
     engines: dict[str, Engine]
     packs: tuple[PackContent, ...] = ()
+    placement: Placement | None = None
+    """The devices that its engines are placed on; None: engines of this machine take turns."""
     plan: Plan = field(default_factory=lambda: Plan(()))
     """Requests that have no answer and that no slot works on."""
     wanted_by_model: dict[str, list[Wanted]] = field(default_factory=dict)
@@ -120,6 +123,11 @@ class RunSession:
         if isinstance(params, GenerationParams):
             budget = Budget(params.max_total_tokens, params.max_usd)
         return self.meters.setdefault(model, Meter(budget))
+
+    def local_engines(self) -> list[Engine]:
+        """Return its engines, models and others, that no server runs."""
+        engines = [*self.candidates.values(), *self.engines.values()]
+        return [engine for engine in engines if not (engine.spec and engine.spec.is_served)]
 
     def remaining(self) -> list[str]:
         """Return the models that were not dropped, in the order of the candidates."""
@@ -377,15 +385,17 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
     folder, roles = Warehouse.open().home / "models", evaluation.engines(params)
-    candidates, engines = room.divided(
-        _candidates(params, study, writes=_writes(evaluation, study, engines)), engines, roles, folder
-    )
-    session = RunSession(evaluation, study, candidates, engines, packs)
+    candidates = _candidates(params, study, writes=_writes(evaluation, study, engines))
+    placement = device_memory.placement([*candidates.values(), *engines.values()], folder)
+    if placement is None or len(placement.node.devices) == 1:
+        candidates, engines = device_memory.divided(candidates, engines, roles, folder)
+        placement = device_memory.placement([*candidates.values(), *engines.values()], folder)
+    session = RunSession(evaluation, study, candidates, engines, packs, placement)
     session.plan_round()
-    if session.plan.left:
+    if session.plan.left and placement is None:
         sizes = [line.n_units for line in session.plan.lines if line.role == "candidate"]
         mean = sum(sizes) // max(1, len(sizes))
-        loads = room.loads(candidates, engines, roles, session.plan.later, mean, folder)
+        loads = device_memory.loads(candidates, engines, roles, session.plan.later, mean, folder)
         session.plan = replace(session.plan, loads=loads)
     if len(session.dropped) == len(session.candidates):
         session.raise_failures()

@@ -71,6 +71,9 @@ _CODE = "allow engine specs to run Python code of the model's repository: read t
 _KEY = """let a spec send the key in this variable to this host, as in MY_API_KEY@llm.example.org;
 remembered in the home"""
 _REPLICAS = "copies of each model to run at once, one per GPU or sharing this machine's cores"
+_GPUS = """place engines on this many GPUs, side by side by their memory: as many models at once as fit, and
+copies of those with most work where GPUs are free (at most --replicas of each)"""
+_CORES = "the same on this many cores of the processor; each engine gets an equal share of them"
 _SHARE = """share of a GPU's memory for each vLLM engine; default: all, or what both need if a model and
 a simulator take turns"""
 _RAY = "run the copies on the Ray cluster at this address: host:6379, or ray://host:10001 from outside"
@@ -99,6 +102,12 @@ class Switches:
     ] = None
     replicas: Annotated[
         int | None, _option("--replicas", metavar="N", min=1, text=_REPLICAS, panel=options.ENGINES)
+    ] = None
+    gpus: Annotated[int | None, _option("--gpus", metavar="N", min=1, text=_GPUS, panel=options.ENGINES)] = (
+        None
+    )
+    cores: Annotated[
+        int | None, _option("--cores", metavar="N", min=1, text=_CORES, panel=options.ENGINES)
     ] = None
     gpu_share: Annotated[
         float | None,
@@ -256,7 +265,7 @@ def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
 def _opened(switches: Switches) -> Warehouse:
     """Return the warehouse after applying the options to this process."""
     from tasks.engines.replicas import use
-    from tasks.loop import room
+    from tasks.loop import device_memory
 
     warehouse = Warehouse.open()
     configure(warehouse.home, switches.verbose)
@@ -266,7 +275,7 @@ def _opened(switches: Switches) -> Warehouse:
     allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
     trust(warehouse.home, switches.trust_key or ())
     use(switches.replicas, switches.ray)
-    room.use(switches.gpu_share)
+    device_memory.use(switches.gpu_share, switches.gpus, switches.cores)
     return warehouse
 
 

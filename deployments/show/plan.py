@@ -16,6 +16,7 @@ from deployments.show.display import print_table, say, working
 from tasks.engines.contexts import context_of
 from tasks.engines.protocols import Generation
 from tasks.engines.specs import EngineSpec, cost, has_weights
+from tasks.loop.placement import Job, Placement, forecast
 from tasks.loop.plan import Plan, PlanLine, thinking_of
 from tasks.loop.requests import Engine
 from tasks.loop.usage import FEWEST, Usage, Used, expected, expected_later
@@ -67,6 +68,8 @@ UNITS = {
 
 _FREE = "–"
 COLUMNS = ("who", "engine", "left", "time", "expected", "cost")
+PLACES = ("engine", "devices", "memory", "begins after", "time")
+GIB = 2**30
 FRAME = {
     "who": pl.String, "role": pl.String, "engine": pl.String, "left": pl.Int64, "n": pl.Int64,
     "unit": pl.String, "seconds": pl.Float64, "tokens": pl.Int64, "usd": pl.Float64,
@@ -94,12 +97,14 @@ class Estimate:
     candidates: Mapping[str, Engine] = field(default_factory=dict)
     engines: Mapping[str, Engine] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    placement: Placement | None = None
 
     @classmethod
     def of_session(cls, session: RunSession) -> Estimate:
         """Return the estimate of a session's work."""
         alive = {name: session.candidates[name] for name in session.remaining()}
-        return cls.of(session.plan, alive, session.engines, session.evaluation.name)
+        estimate = cls.of(session.plan, alive, session.engines, session.evaluation.name)
+        return replace(estimate, placement=session.placement)
 
     @classmethod
     def of(
@@ -195,9 +200,37 @@ def show(title: str, estimate: Estimate) -> None:
     print_table([COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows], title, stderr=True)
     if served := sorted({f"{spec.key_pair} ({spec.name})" for spec in estimate.served()}):
         say(f"keys sent, if they are set: {', '.join(served)}", style="")
+    if estimate.placement and plan.left:
+        _show_placement(estimate, estimate.placement)
     if plan.left and sum(plan.loads.values()) > 1:
         times = ", ".join(f"{name} {n}" for name, n in plan.loads.items())
         say(f"loads of engines here, at most {sum(plan.loads.values())}: {times}", style="")
+
+
+def _show_placement(estimate: Estimate, placement: Placement) -> None:
+    """Print where each engine of this round works, its memory there, and when, if its speed is known."""
+    lines, jobs, seconds, names = estimate.plan.lines, list[Job](), dict[str, float](), dict[str, str]()
+    for name, need in placement.needs.items():
+        own = [line for line in lines if line.engine.hash == name and line.work]
+        rates = [estimate.rate(line) for line in own]
+        times = [line.left / rate for line, rate in zip(own, rates, strict=True) if rate]
+        names[name] = own[0].engine.name if own else ""
+        seconds[name] = sum(times) if len(times) == len(own) else math.nan
+        jobs.append(Job(name, need, sum(len(line.work) for line in own), most=placement.most))
+    node, planned = placement.node, [job for job in jobs if job.parts]
+    is_timed = not any(math.isnan(seconds[job.engine]) for job in planned)
+    played = forecast(node, planned, seconds if is_timed else dict.fromkeys(seconds, 1.0))
+    rows = []
+    for each in sorted(played, key=lambda each: (each.start, names[each.copy.engine])):
+        need = each.copy.need
+        memory = "" if node.unit == "Ray GPU" else f"{(need.host or need.each) / GIB:,.1f} GiB"
+        begins = (duration(each.start) if is_timed else "later") if each.start else "at once"
+        time = duration(each.end - each.start) if is_timed else "unknown"
+        rows.append((names[each.copy.engine], ", ".join(each.copy.devices), memory, begins, time))
+    title = f"placement on {len(node.devices)} {node.unit}{'s' if len(node.devices) > 1 else ''}"
+    if is_timed and played:
+        title += f", about {duration(max(each.end for each in played))} in all"
+    print_table(PLACES, rows, title, stderr=True)
 
 
 def show_sum(estimates: Sequence[Estimate]) -> None:

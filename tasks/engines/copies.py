@@ -53,7 +53,11 @@ class Copy(Protocol):
         ...
 
     def close(self) -> None:
-        """End the copy."""
+        """End the copy after its call."""
+        ...
+
+    def kill(self) -> None:
+        """End the copy at once; a call then raises ``EngineError``."""
         ...
 
 
@@ -82,6 +86,7 @@ class Process:
     def __init__(self, spec: EngineSpec, cache: Path, environment: dict[str, str]) -> None:
         """Start the process. environment: overrides this process's variables."""
         self._spec, self._cache, self._environment = spec, cache, os.environ | environment
+        self._is_killed = False
         self.revive()
 
     def revive(self) -> None:
@@ -97,6 +102,8 @@ class Process:
             )
         with suppress(OSError):  # if it died at once, the next call raises
             self._pipe.send((self._spec.model_dump_json(), str(self._cache)))
+        if self._is_killed:  # while it was restarted
+            self.process.kill()
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Implement ``Copy.call``."""
@@ -106,11 +113,19 @@ class Process:
         except (EOFError, OSError) as error:
             self._pipe.close()
             code = self.process.wait()
+            if self._is_killed:
+                raise EngineError(f"the copy of {self._spec.name!r} was stopped") from error
             raise ReplicaLost(f"a replica of {self._spec.name!r} died (exit code {code})") from error
 
     def close(self) -> None:
         """Implement ``Copy.close``."""
         self._pipe.close()
+        self.process.wait()
+
+    def kill(self) -> None:
+        """Implement ``Copy.kill``."""
+        self._is_killed = True
+        self.process.kill()
         self.process.wait()
 
 
@@ -159,6 +174,8 @@ class Actor:
         """Implement ``Copy.close``."""
         self._is_closed = True
         self._ray.kill(self._actor)
+
+    kill = close
 
 
 def connected(address: str) -> dict[str, float]:

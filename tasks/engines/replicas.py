@@ -1,5 +1,7 @@
 """Several copies of an engine behind its protocols, on this machine or on a Ray cluster (``copies``).
 
+Their number is given (``--replicas``), or the loop places copies on devices, one after another (``place``).
+
 Callers use a proxy. Each call goes to a free copy, so there are as many calls at once as copies; the choice
 of the copy does not affect the result. A copy that dies is restarted; its call raises ``ReplicaLost``, and
 the caller retries it.
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
-from threading import Thread
+from threading import Semaphore, Thread
 from typing import Any
 
 from numpy.typing import NDArray
@@ -50,16 +52,73 @@ def use(replicas: int | None = None, ray: str | None = None) -> None:
     os.environ |= {name: str(value) for name, value in ((REPLICAS, replicas), (RAY, ray)) if value}
 
 
-def width(spec: EngineSpec | None) -> int:
-    """Return the number of calls of an engine at once: one per copy. A server or embedder has one.
+def wanted() -> int:
+    """Return the number of copies of each model that the variable asks for.
 
     Raises:
-        EngineError: the variable is not a number of copies.
+        EngineError: it is not a number of copies.
     """
     value = os.environ.get(REPLICAS) or "1"
     if not value.isdecimal() or int(value) < 1:
         raise EngineError(f"{REPLICAS} is {value!r}: give a number of copies of a model, such as 2")
-    return 1 if spec is None or spec.is_served else int(value)
+    return int(value)
+
+
+def width(spec: EngineSpec | None) -> int:
+    """Return the number of calls of an engine at once: one per copy. A server or embedder has one.
+
+    Raises:
+        EngineError: see ``wanted``.
+    """
+    n = wanted()
+    return 1 if spec is None or spec.is_served else n
+
+
+def place(spec: EngineSpec, cache: Path, where: Sequence[str], unit: str, n_devices: int) -> None:
+    """Begin one more copy of an engine, which ``load_engine`` returns from then on.
+
+    Args:
+        where: its devices; a node of the cluster is chosen by Ray.
+        unit, n_devices: of the node (``placement``).
+    """
+    key = spec.model_dump_json()
+    _displaced.discard(key)
+    pool = _placed.setdefault(key, Replicas(spec, []))
+    if address := os.environ.get(RAY):
+        connected(address)
+        each = spec.gpus or len(where)
+        wait_for_room(each)
+        pool.add(Actor(spec, cache, each))
+    else:
+        pool.add(Process(spec, cache, environment_on(where, unit, n_devices)))
+
+
+def environment_on(where: Sequence[str], unit: str, n_devices: int) -> dict[str, str]:
+    """Return the environment of a placed copy: its GPUs and its share of the cores, or its cores."""
+    alone = {REPLICAS: "", RAY: ""}
+    if unit == "core":
+        return alone | {"OMP_NUM_THREADS": str(len(where))}
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, len(where) * devices.cores() // n_devices))
+    return alone | {"CUDA_VISIBLE_DEVICES": ",".join(where), "OMP_NUM_THREADS": threads}
+
+
+def displace(spec: EngineSpec) -> None:
+    """End all placed copies of an engine at once; their calls raise EngineError."""
+    key = spec.model_dump_json()
+    if pool := _placed.pop(key, None):
+        _displaced.add(key)
+        for copy in pool.copies:
+            copy.kill()
+
+
+def forget_displaced() -> None:
+    """Let engines be loaded in this process again, though they had been placed."""
+    _displaced.clear()
+
+
+def placed(spec: EngineSpec | None) -> Replicas | None:
+    """Return the placed copies of an engine; None if it is not placed."""
+    return _placed.get(spec.model_dump_json()) if spec and _placed else None
 
 
 def load_engine(spec: EngineSpec, cache: Path, ability: Ability, jobs: Jobs | None = None) -> Any:
@@ -68,6 +127,11 @@ def load_engine(spec: EngineSpec, cache: Path, ability: Ability, jobs: Jobs | No
     Raises:
         EngineError: see ``load.load`` and ``copies.connected``; or there are too few GPUs for the copies.
     """
+    if pool := placed(spec):
+        load.check_ability(spec, ability)
+        return pool
+    if spec.model_dump_json() in _displaced:  # a late call must not load it beside others on their devices
+        raise EngineError(f"model {spec.name!r} has no place any more")
     address, n = os.environ.get(RAY), width(spec)
     if spec.is_served or (n == 1 and not address):
         return load.load(spec, cache, ability, jobs)
@@ -150,11 +214,19 @@ class Replicas:
 
     def __init__(self, spec: EngineSpec, copies: Sequence[Copy]) -> None:
         """Take copies, which load at their first calls."""
-        self.spec, self.copies = spec, copies
+        self.spec, self.copies = spec, list[Copy]()
+        self.turns = Semaphore(0)
+        """One for each copy: who has one finds a copy free, or waits for a dead one."""
         self._free: Queue[Copy] = Queue()
         self._dead: list[Copy] = []
         for copy in copies:
-            self._free.put(copy)
+            self.add(copy)
+
+    def add(self, copy: Copy) -> None:
+        """Add a copy, which gets the next call."""
+        self.copies.append(copy)
+        self._free.put(copy)
+        self.turns.release()
 
     def frame(self, questions: Sequence[str]) -> Framed:
         """Implement ``Scorer.frame``."""
@@ -262,3 +334,9 @@ class Replicas:
         copy.revive()
         self._dead.remove(copy)
         self._free.put(copy)
+
+
+_placed: dict[str, Replicas] = {}
+"""Placed engines, by spec."""
+_displaced: set[str] = set()
+"""Specs of engines that had a place."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.engines.protocols import EngineError
 from tasks.engines.replicas import width
-from tasks.loop import steps
+from tasks.loop import device_memory, steps
 from tasks.loop.plan import PlanLine
 from tasks.loop.requests import Request
 
@@ -26,10 +26,10 @@ def speed(line: PlanLine, seconds: float = SECONDS) -> float | None:
     The calls have 1, 2, 4 … units of the first part, each unit once, and stop when the time is up. The first
     call warms the engine up and does not count, nor does one that the end interrupts: larger calls resemble
     those of the run. The engine stays loaded; its answers are dropped. None if no call counts, if the engine
-    fails (the run will report it), if no work is left, or if the engine has replicas, whose calls cannot be
-    interrupted.
+    fails (the run will report it), if no work is left, or if the engine has copies in processes of their own,
+    whose calls cannot be interrupted.
     """
-    if not line.work or width(line.engine.spec) > 1:
+    if not line.work or width(line.engine.spec) > 1 or device_memory.node():
         return None
     piece = line.work[0].pieces[0]
     request, units = piece.wanted.request, piece.units

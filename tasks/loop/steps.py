@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,6 +35,7 @@ from tasks.engines.protocols import Ability, EngineError, Generation, Lost, Unfi
 from tasks.engines.specs import Dtype, EngineSpec, load_spec, writer
 from tasks.loop import progress
 from tasks.loop.budget import Meter
+from tasks.loop.placement import Copy, Node
 from tasks.loop.plan import UNITS, Answer, Wanted, Work, name_of, units_wanted
 from tasks.loop.requests import Engine, Role
 from warehouse import (
@@ -58,6 +59,9 @@ Run = tuple[str, str]
 
 RETRIES = 3
 """Most retries of a part whose replica died, because the part itself may cause that."""
+
+MOST_COPIES = 64
+"""Most calls of an engine at once."""
 
 AT_WORK = TaskRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING"]}, "name": None}})
 
@@ -120,14 +124,24 @@ def _task(name: str) -> Any:
 
 
 def with_each(function: Callable[[T], None], work: Sequence[T], engine: Engine) -> None:
-    """Call a function with each piece of an engine's work, one call at a time per replica."""
-    if (width := replicas.width(engine.spec)) == 1:
+    """Call a function with each piece of an engine's work, one call at a time per copy.
+
+    Copies that are placed meanwhile (``place``) take part.
+    """
+    placed = replicas.placed(engine.spec)
+    if (width := len(work) if placed else replicas.width(engine.spec)) <= 1:
         for piece in work:
             function(piece)
         return
-    pool = ThreadPoolExecutor(width)
+    turns = placed.turns if placed else nullcontext()
+
+    def in_turn(piece: T) -> None:
+        with turns:
+            function(piece)
+
+    pool = ThreadPoolExecutor(min(width, MOST_COPIES))
     try:
-        for call in [pool.submit(copy_context().run, function, piece) for piece in work]:
+        for call in [pool.submit(copy_context().run, in_turn, piece) for piece in work]:
             call.result()
     finally:
         pool.shutdown(cancel_futures=True)
@@ -213,6 +227,26 @@ def has_room(engine: Engine) -> bool:
         return replicas.has_room(engine.spec, models)
     except EngineError:
         return True  # loading it raises the error
+
+
+def prepare_places(*, is_on: bool) -> None:
+    """Forget ended copies. is_on: engines will be placed, so those in this process leave their devices."""
+    replicas.forget_displaced()
+    if is_on:
+        load.unload()
+
+
+def place(engine: Engine, copy: Copy, node: Node) -> None:
+    """Begin a copy of an engine on its devices, in a process of its own; ``load_engine`` then returns it."""
+    assert engine.spec is not None
+    models = Warehouse.current().store.home / "models"
+    replicas.place(engine.spec, models, copy.devices, node.unit, len(node.devices))
+
+
+def displace(engine: Engine) -> None:
+    """End all copies of an engine at once."""
+    assert engine.spec is not None
+    replicas.displace(engine.spec)
 
 
 def take_over_orphans() -> None:

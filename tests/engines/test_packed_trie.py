@@ -22,8 +22,8 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from tasks.engines import prompting
 from tasks.engines.local import forest
+from tasks.engines.local.attention import block_attention
 from tasks.engines.local.packed_trie import PackedTrieScorer
-from tasks.engines.local.tree_attention import block_attention
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 

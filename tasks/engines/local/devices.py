@@ -32,6 +32,9 @@ ISA_LIMIT = "ONEDNN_MAX_CPU_ISA"
 WITH_AMX = ("DEFAULT", "ALL")
 """Its values, beside those that name AMX, that allow the instructions of ``BFLOAT16_FLAG``."""
 
+MIG = "MIG-"
+"""Beginning of a MIG device's name."""
+
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
@@ -41,6 +44,7 @@ def device(name: str) -> torch.device:
     Raises:
         EngineError: the device is unknown to torch, or this machine has none.
     """
+    _prepare_cuda()
     import torch
 
     if name == "auto":
@@ -57,12 +61,46 @@ def device(name: str) -> torch.device:
     return chosen
 
 
+def _prepare_cuda() -> None:
+    """Set what CUDA reads once, when a process first uses it, unless the user has set it.
+
+    Passes have many widths: segments that grow leave no gaps of memory between them. And cuBLAS computes
+    the same numbers again only with workspaces of a fixed size.
+    """
+    if "PYTORCH_ALLOC_CONF" not in os.environ:
+        os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def multiply_exactly() -> None:
+    """Let GPUs multiply float32 in float32, not TF32, and sum half precision in float32, whatever another
+    library has set in this process.
+    """
+    import torch
+
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    if hasattr(matmul, "fp32_precision"):
+        matmul.fp32_precision = "ieee"
+        cudnn.conv.fp32_precision = cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
+    else:
+        matmul.allow_tf32 = cudnn.allow_tf32 = False
+    matmul.allow_bf16_reduced_precision_reduction = False
+    matmul.allow_fp16_reduced_precision_reduction = False
+    cudnn.benchmark = False
+
+
 def visible_gpus() -> list[str]:
-    """Return the GPUs of this process by their names in CUDA_VISIBLE_DEVICES; none if torch finds none."""
+    """Return the GPUs of this process by their names in CUDA_VISIBLE_DEVICES (numbers, or UUIDs of GPUs or
+    MIG devices); none if torch finds none.
+
+    A process sees only the first of several MIG devices, but another process may be given another.
+    """
     import torch
 
     n = torch.cuda.device_count()
-    return os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")[:n]
+    names = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")
+    names = [name.strip() for name in names]
+    return names if n and all(name.startswith(MIG) for name in names) else names[:n]
 
 
 def gpus() -> list[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from transformers import AutoModelForMaskedLM
 
 from tasks.engines.local import blanks, context, devices, self_check
+from tasks.engines.local.device_faults import guarded
 from tasks.engines.local.proven import Proven
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
 from tasks.engines.specs import EngineSpec
@@ -55,6 +56,7 @@ class MaskedScorer(Proven):
     def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
         self_check.compare_encoder(self, reach)
 
+    @guarded
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,8 @@ VLLM_PROCESSES = 3 * GIB // 2
 """Bytes of vLLM's core and worker processes without weights and cache; measured on a CPU."""
 SLACK = 1.25
 """Factor on the weights for activations and memory that the allocator holds."""
+LOGITS = 32768
+"""Logits of a state that exist at once on a GPU."""
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _MAX_HEADER = 100_000_000
 """Most bytes of a safetensors file's header, by the limit of its library."""
@@ -70,6 +73,41 @@ def budget(device: str) -> int:
     return int(gib * GIB)
 
 
+def _pass_bytes(spec: EngineSpec, source: str, each: int) -> int:
+    """Return the bytes of a widest pass on a GPU beside the weights, by the model's configuration.
+
+    They are states and products of one layer, keys and values of all layers, which a shared beginning keeps,
+    and logits and their exponentials for a slice of the vocabulary.
+
+    Args:
+        each: bytes of a number.
+    """
+    folder, config = _folder(source, spec.revision), dict[str, Any]()
+    with suppress(OSError, ValueError, AttributeError):  # loading the model raises the error
+        if folder:
+            config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
+            config = config.get("text_config") or config
+
+    def size(name: str, otherwise: int) -> int:
+        value = config.get(name)
+        return value if isinstance(value, int) and value > 0 else otherwise
+
+    hidden = size("hidden_size", 4096)
+    heads = size("num_attention_heads", max(1, hidden // 128))
+    head_size = size("head_dim", hidden // heads)
+    cache = 2 * size("num_hidden_layers", 32) * size("num_key_value_heads", heads) * head_size
+    states = 8 * hidden + 3 * size("intermediate_size", 4 * hidden)
+    return spec.batch_tokens * (each * (states + cache) + 2 * 4 * LOGITS)
+
+
+def gpu_budget(index: int, name: str) -> int:
+    """Return the bytes that engines may take on a GPU. name: its own in CUDA_VISIBLE_DEVICES.
+
+    A process sees only the first MIG device, so the others count as equal to it.
+    """
+    return budget(f"cuda:{0 if name.startswith(devices.MIG) else index}")
+
+
 def of_engine(spec: EngineSpec, source: str) -> Claim:
     """Return the claim of an engine; the whole budget if its size is unknown, so it gets the device alone.
 
@@ -88,9 +126,10 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
         return Claim(device, budget(device))
     if spec.kind == "vllm":
         return Claim(device, (without_kv_cache(spec, source) or 0) + (kv_cache or _cpu_kv_cache()))
-    weights = sum(tensors) * (4 if with_dtype(spec).dtype == "float32" else 2)
+    each = 4 if with_dtype(spec).dtype == "float32" else 2
     head = 4 * max(tensors)  # its copy in float32; no other matrix is as large
-    return Claim(device, int(SLACK * (weights + head)))
+    own = int(SLACK * (sum(tensors) * each + head))
+    return Claim(device, own + (_pass_bytes(spec, source, each) if on_gpu else 0))
 
 
 def on_gpu(spec: EngineSpec) -> bool:
@@ -172,14 +211,8 @@ def _tensor_sizes(source: str, revision: str | None) -> list[int]:
 
 
 def _sizes_of_tensors(source: str, revision: str | None) -> list[int]:
-    folder = Path(source).expanduser()
-    if not folder.is_dir():
-        from huggingface_hub import try_to_load_from_cache
-
-        config = try_to_load_from_cache(source, "config.json", revision=revision)
-        if not isinstance(config, str):
-            return []
-        folder = Path(config).parent
+    if (folder := _folder(source, revision)) is None:
+        return []
     files = sorted(folder.rglob("model*.safetensors"))
     index = folder / "model.safetensors.index.json"
     if index.is_file():
@@ -188,6 +221,17 @@ def _sizes_of_tensors(source: str, revision: str | None) -> list[int]:
     if not all(file.is_file() for file in files):  # a download that is not finished
         return []
     return [math.prod(tensor["shape"]) for file in files for tensor in _header(file).values()]
+
+
+def _folder(source: str, revision: str | None) -> Path | None:
+    """Return the folder of a model's files; None if a Hugging Face id is not downloaded."""
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return folder
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(source, "config.json", revision=revision)
+    return Path(config).parent if isinstance(config, str) else None
 
 
 def _header(file: Path) -> dict[str, Any]:

@@ -18,9 +18,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tasks.engines.local import memory
 from tasks.engines.protocols import EngineError
 
-VOCABULARY_SLICE = {"cpu": 1024, "cuda": 32768}
+VOCABULARY_SLICE = {"cpu": 1024, "cuda": memory.LOGITS}
 CACHED_LOGITS = 2**18
 """Number of logits per log-sum-exp on a CPU, so that they stay in the cache."""
 SMALL, LARGE = 2.0**-10, 2.0**100

@@ -24,6 +24,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from tasks.engines import pairs as pairing
 from tasks.engines import prompting
 from tasks.engines.local import context, devices, own_text, self_check, tree_attention
+from tasks.engines.local.device_faults import guarded
 from tasks.engines.local.forest import Trunk, grown
 from tasks.engines.local.proven import Proven
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
@@ -63,6 +64,7 @@ class PackedTrieScorer(Proven, ContinuationScorer):
     def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
         self_check.compare_decoder(self, reach, is_longer)
 
+    @guarded
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
@@ -79,6 +81,7 @@ class PackedTrieScorer(Proven, ContinuationScorer):
         scores.logprob[:, unspelled] = scores.probability[:, unspelled] = np.nan
         return scores
 
+    @guarded
     def _score(
         self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
     ) -> CandidateScores:
@@ -112,6 +115,7 @@ class PackedTrieScorer(Proven, ContinuationScorer):
                 progress(len(rows) * n_items)
         return CandidateScores(logprob, probability, trie.item_lengths)
 
+    @guarded
     def score_each(
         self,
         prefixes: Sequence[str],
@@ -130,6 +134,7 @@ class PackedTrieScorer(Proven, ContinuationScorer):
         logprob, _ = self.score_sequences(sequences, np.array(n_scored), progress)
         return np.split(logprob, np.cumsum([len(texts) for texts in continuations])[:-1])
 
+    @guarded
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
         """Implement ``PairScorer.score_pairs``; shared tokens of the pairs run once (``forest``)."""
         variables = self.spec.chat_template_kwargs

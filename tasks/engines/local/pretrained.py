@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformers import AutoConfig
 
 from tasks.engines.checkpoint import MERGE
-from tasks.engines.local import devices, other_kinds, tokenizer_file
+from tasks.engines.local import device_faults, devices, other_kinds, tokenizer_file
 from tasks.engines.local.output_head import OutputHead
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, with_dtype
@@ -31,9 +31,20 @@ class Pretrained:
         self.spec = spec = with_dtype(spec)
         if devices.device(spec.device).type == "cpu":
             devices.keep_freed_memory()
-        self.tokenizer, self.model = load(auto_class, spec, folder, **arguments)
-        self.device: torch.device = self.model.device
-        self._head = OutputHead(self.model, spec.name)
+        else:
+            devices.multiply_exactly()
+        try:
+            self.tokenizer, self.model = load(auto_class, spec, folder, **arguments)
+            self.device: torch.device = self.model.device
+            self._head = OutputHead(self.model, spec.name)
+        except EngineError:
+            raise
+        except RuntimeError as error:
+            if device_faults.is_out_of_memory(error):
+                raise device_faults.too_small(spec.name, error, spec.batch_tokens) from error
+            if device_faults.is_lost(error):
+                raise device_faults.lost(spec.name, error) from error
+            raise
 
     @property
     def n_tokens(self) -> int:

@@ -18,10 +18,14 @@ class Proven(Pretrained):
     Attributes:
         proven: how far scores were compared.
         on_proof: called with it once it grows.
+        lost: the failure of its device, after which no call works. is_halved: its passes are half as wide as
+            its spec said, because memory was short (``device_faults``).
     """
 
     proven: Reach = Reach()
     on_proof: Callable[[Reach], None] | None = None
+    lost: EngineError | None = None
+    is_halved = False
     _most: int
 
     @abstractmethod

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.engines.local import blanks, other_kinds, tree_attention
+from tasks.engines.local import blanks, device_faults, other_kinds, tree_attention
 from tasks.engines.local.first_layers import exact
 from tasks.engines.local.output_head import NotANumber, numbers
 from tasks.engines.local.trie import build_trie
@@ -214,12 +214,14 @@ def _tried(scorer: Scorer, run: Callable[[], T]) -> T:
     """Return what ``run`` returns; any error refuses the architecture."""
     try:
         return run()
-    except NotANumber:
+    except (NotANumber, device_faults.DeviceLost):
         raise
     except EngineError as error:
         raise EngineError(f"{error}; {advice(scorer)}") from error
     except Exception as error:  # another architecture may raise anything
-        if isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error):
+        if device_faults.is_lost(error):
+            raise device_faults.lost(scorer.spec.name, error) from error
+        if device_faults.is_out_of_memory(error):
             raise EngineError(
                 f"model {scorer.spec.name!r}: too little memory to check its scores in texts as long as "
                 f"these: {_first_line(error)}"

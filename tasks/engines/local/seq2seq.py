@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from transformers import AutoModelForSeq2SeqLM
 
 from tasks.engines.local import blanks, context, devices, self_check
+from tasks.engines.local.device_faults import guarded
 from tasks.engines.local.proven import Proven
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
@@ -80,6 +81,7 @@ class Seq2SeqScorer(Proven):
     def _compare(self, reach: self_check.Reach, is_longer: bool) -> None:
         self_check.compare_seq2seq(self, reach)
 
+    @guarded
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:

@@ -19,7 +19,6 @@ ancestors, a query then sees those that the rule allows at their positions in th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -29,9 +28,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from tasks.engines.local.attention import block_attention, prefix_attention
 from tasks.engines.local.layer_masks import LayerMask, layer_mask
 from tasks.engines.local.trie import IntArray, TokenTrie
 
@@ -339,60 +338,6 @@ def tree_layout(
     )
 
 
-def block_attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None,
-    shared: tuple[torch.Tensor, torch.Tensor] | None = None,
-) -> torch.Tensor:  # fmt: skip
-    """Return the attention of many short blocks.
-
-    On a CPU it is computed with plain products, which are faster on short blocks than PyTorch's fused kernel.
-
-    Args:
-        query: [n, kv_heads, q, g, d]; g heads share their keys.
-        key, value: [n, kv_heads, k, d] and [n, kv_heads, k, v].
-        mask: [n, 1, q, 1, c + k] additive.
-        shared: keys [1, kv_heads, c, d] and values [1, kv_heads, c, v] before those of every block.
-
-    Returns:
-        [n, kv_heads, q, g, v].
-    """
-    n, kv_heads, q, g, d = query.shape
-    k = key.shape[2]
-    c = shared[0].shape[2] if shared else 0
-    if query.is_cuda:
-        if shared:
-            expanded = (states.expand(n, -1, -1, -1) for states in shared)
-            key, value = (torch.cat(both, dim=2) for both in zip(expanded, (key, value), strict=True))
-        by_head = query.transpose(2, 3).reshape(n, kv_heads * g, q, d)
-        out = scaled_dot_product_attention(
-            by_head, key, value, attn_mask=mask.squeeze(3), scale=scaling, enable_gqa=g > 1
-        )
-        return out.view(n, kv_heads, g, q, -1).transpose(2, 3)
-    # Heads that share their keys are rows of one product.
-    rows = query.reshape(n, kv_heads, q * g, d)
-    scores = rows @ key.transpose(2, 3)
-    if shared:
-        scores = torch.cat([_shared_product(rows, shared[0].transpose(2, 3)), scores], dim=-1)
-    scores = scores.view(n, kv_heads, q, g, c + k)
-    scale = scaling or d**-0.5
-    # A power of two, as in most models, causes no rounding in half precision.
-    if math.frexp(scale)[0] != 0.5:
-        scores = scores.float()
-    weights = torch.softmax(torch.add(mask, scores, alpha=scale, out=scores), dim=-1)
-    weights = weights.to(value.dtype).view(n, kv_heads, q * g, c + k)
-    out = weights[..., c:] @ value
-    if shared:
-        out += _shared_product(weights[..., :c], shared[1])
-    return out.view(n, kv_heads, q, g, -1)
-
-
-def _shared_product(rows: torch.Tensor, shared: torch.Tensor) -> torch.Tensor:
-    """Return [n, heads, r, x]: [n, heads, r, y] rows times a shared [1, heads, y, x], a product per head."""
-    n, heads, r, _ = rows.shape
-    together = rows.transpose(0, 1).reshape(heads, n * r, -1) @ shared[0]
-    return together.view(heads, n, r, -1).transpose(0, 1)
-
-
 def tree_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
@@ -436,10 +381,9 @@ def tree_attention(
         )
 
     prefix_mask = tree.prefix_mask(attention_mask, query.device)
-    prefix_out = scaled_dot_product_attention(
-        query[:, :, : p - c], key[:, :, :p], value[:, :, :p],
-        attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=heads != kv_heads,
-    ).transpose(1, 2)  # fmt: skip
+    prefix_out = prefix_attention(
+        query[:, :, : p - c], key[:, :, :p], value[:, :, :p], prefix_mask, scaling, query.is_cuda
+    ).transpose(1, 2)
     if not n_blocks:
         return prefix_out, None
     group = heads // kv_heads

@@ -26,8 +26,8 @@ from tasks.packs.shape import PackFault
 _TAKEN = frozenset(
     {
         "batch", "by", "judge_max_tokens", "judges", "limit", "max_tokens", "nulls", "temperature",
-        "again", "dry_run", "help", "model", "no_server", "probe", "ray", "replicas", "trust_pickle",
-        "trust_remote_code", "verbose", "judge", "overall", "reason",
+        "again", "cores", "dry_run", "gpus", "help", "model", "no_server", "probe", "ray", "replicas",
+        "trust_pickle", "trust_remote_code", "verbose", "judge", "overall", "reason",
     }
 )  # fmt: skip
 """Names of parameters, options of the command line and slices that every recipe has.

@@ -11,7 +11,7 @@ from tasks.engines.local import memory
 from tasks.engines.local.memory import GIB
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
-from tasks.loop import room
+from tasks.loop import device_memory
 from tasks.loop.requests import Engine, Later, Role
 
 GPU = 100 * GIB
@@ -33,7 +33,7 @@ def fake(name: str, gib: float = 4) -> Engine:
 @pytest.fixture(autouse=True)
 def _gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU of 100 GiB, and models whose billions of weights are the number in their names."""
-    monkeypatch.delenv(room.VARIABLE, raising=False)
+    monkeypatch.delenv(device_memory.VARIABLE, raising=False)
     monkeypatch.setattr(memory, "_name", lambda device: "cuda:0" if device == "cuda" else "cpu")
     monkeypatch.setattr(memory, "_total", lambda device: GPU)
     monkeypatch.setattr(memory, "_tensor_sizes", lambda source, _: [int(source.strip("abcs")) * GIB])
@@ -41,7 +41,7 @@ def _gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shares(candidates: list[Engine], *others: Engine) -> dict[str, Any]:
     named = {"sim": others[0]} | ({"judge": others[1]} if others[1:] else {})
-    own, rest = room.divided({e.name: e for e in candidates}, named, ROLES, Path())
+    own, rest = device_memory.divided({e.name: e for e in candidates}, named, ROLES, Path())
     every = [*own.values(), *rest.values()]
     return {e.name: e.spec.options.get("gpu_memory_utilization") for e in every if e.spec}
 
@@ -57,7 +57,7 @@ def test_a_model_and_its_simulator_share_a_gpu_by_their_sizes() -> None:
 
 
 def test_a_share_of_memory_does_not_change_the_hash() -> None:
-    engines, _ = room.divided({"a": vllm("a8")}, {"sim": vllm("s4")}, ROLES, Path())
+    engines, _ = device_memory.divided({"a": vllm("a8")}, {"sim": vllm("s4")}, ROLES, Path())
     spec = engines["a"].spec
     assert spec is not None
     assert spec.hash() == engines["a"].hash == vllm("a8").hash
@@ -73,18 +73,18 @@ def test_a_share_of_memory_does_not_change_the_hash() -> None:
     ],
 )
 def test_engines_keep_their_memory_where_sharing_does_not_help(candidate: Engine, simulator: Engine) -> None:
-    own, others = room.divided({"a": candidate}, {"sim": simulator}, ROLES, Path())
+    own, others = device_memory.divided({"a": candidate}, {"sim": simulator}, ROLES, Path())
     assert (own["a"], others["sim"]) == (candidate, simulator)
 
 
 def test_a_stated_share_holds_for_every_engine_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(room.VARIABLE, "0.3")
+    monkeypatch.setenv(device_memory.VARIABLE, "0.3")
     own = shares([vllm("a8"), vllm("b2", gpu_memory_utilization=0.5)], vllm("s4"), vllm("c9"))
     assert own == {"a8": 0.3, "b2": 0.5, "s4": 0.3, "c9": 0.3}
     for text in ("0", "1.5", "half", "nan"):
-        monkeypatch.setenv(room.VARIABLE, text)
+        monkeypatch.setenv(device_memory.VARIABLE, text)
         with pytest.raises(EngineError, match="give the share of a GPU's memory"):
-            room.configured_share()
+            device_memory.configured_share()
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_loads_of_engines_follow_the_memory(monkeypatch: pytest.MonkeyPatch, gib
     monkeypatch.setenv(memory.VARIABLE, gib)
     candidates, others = {n: fake(n) for n in "ab"}, {n: fake(n) for n in ("sim", "judge")}
     later = [Later("candidate", "", 50, 9), Later("simulator", "sim", 50, 9), Later("judge", "judge", 99, 9)]
-    assert room.loads(candidates, others, ROLES, later, 10, Path()) == times
+    assert device_memory.loads(candidates, others, ROLES, later, 10, Path()) == times
 
 
 def test_served_engines_are_never_loaded() -> None:
     served = Engine.of(EngineSpec(name="s", kind="openai", model="s"))
-    assert room.loads({"a": fake("a")}, {"sim": served}, ROLES, [], 10, Path()) == {"a": 1}
-    assert room.loads({"s": served}, {"sim": fake("f")}, ROLES, [], 10, Path()) == {"f": 1}
+    assert device_memory.loads({"a": fake("a")}, {"sim": served}, ROLES, [], 10, Path()) == {"a": 1}
+    assert device_memory.loads({"s": served}, {"sim": fake("f")}, ROLES, [], 10, Path()) == {"f": 1}

@@ -1,8 +1,10 @@
-"""Which engines fit into this machine's memory together, and how often a run loads each of them.
+"""Needs of engines on a node's devices; which fit into memory together, and how often a run loads each.
 
-A candidate and its simulator take turns, so both should be loaded at once. A vLLM engine takes its whole GPU
-unless it is bounded. So candidates and simulators get shares of the GPU if they fit, by the size of their
-weights and a minimum for the KV cache. A share changes the speed, never an answer, and is in no hash.
+With ``--gpus`` or ``--cores`` each engine works in a process of its own (``placement``). Without them the
+engines of this machine take turns in one process: a candidate and its simulator should both be loaded at
+once. A vLLM engine takes its whole GPU unless it is bounded. So candidates and simulators get shares of the
+GPU if they fit, by the size of their weights and a minimum for the KV cache. A share changes the speed, never
+an answer, and is in no hash.
 """
 
 from __future__ import annotations
@@ -13,9 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tasks.engines.local import embedded, memory
+from tasks.engines import replicas
+from tasks.engines.copies import connected
+from tasks.engines.extras import check as check_installed
+from tasks.engines.local import devices, embedded, memory
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import IMPORTED, EngineSpec, has_weights
+from tasks.loop.placement import Need, Node, Placement, fits
 from tasks.loop.plan import TALK
 from tasks.loop.requests import Engine, Later, Role
 
@@ -25,10 +31,16 @@ KV_CACHE_FLOOR = 4 * memory.GIB
 """Least bytes for an engine's KV cache if a GPU is divided."""
 
 
-def use(share: float | None) -> None:
-    """Set the share of its GPU for each vLLM engine, in this process and its children."""
-    if share is not None:
-        os.environ[VARIABLE] = str(share)
+GPUS, CORES = "CULTUREMETER_GPUS", "CULTUREMETER_CORES"
+"""Environment variables: how many GPUs, or cores, engines are placed on; unset: they take turns."""
+
+
+def use(share: float | None, gpus: int | None = None, cores: int | None = None) -> None:
+    """Set the share of its GPU for each vLLM engine, and what engines are placed on, in this process and its
+    children.
+    """
+    given = ((VARIABLE, share), (GPUS, gpus), (CORES, cores))
+    os.environ |= {name: str(value) for name, value in given if value is not None}
 
 
 def configured_share() -> float | None:
@@ -47,6 +59,101 @@ def configured_share() -> float | None:
     if not 0 < share <= 1:
         raise EngineError(f"{VARIABLE} is {text!r}: give the share of a GPU's memory, such as 0.45")
     return share
+
+
+def node() -> Node | None:
+    """Return the devices that engines are placed on; None if they take turns.
+
+    GPUs are the first ones of CUDA_VISIBLE_DEVICES, by the names that it gives, or those of the Ray cluster.
+
+    Raises:
+        EngineError: a variable is not a number, both are set, or there are fewer devices.
+    """
+    n_gpus, n_cores = (_number(name) for name in (GPUS, CORES))
+    if n_gpus and n_cores:
+        raise EngineError("--gpus and --cores place engines in two ways: give one of them")
+    if n_cores:
+        if os.environ.get(replicas.RAY):
+            raise EngineError("--cores places engines on this machine: leave --ray out")
+        if n_cores > devices.cores():
+            raise EngineError(
+                f"--cores {n_cores}: this process may use {devices.cores()} cores: ask for fewer"
+            )
+        host = memory.budget("cpu")
+        return Node("core", {f"core {i}": 1 for i in range(n_cores)}, host, beside=1)
+    if not n_gpus:
+        return None
+    if address := os.environ.get(replicas.RAY):
+        found = [f"{i}" for i in range(int(connected(address).get("GPU", 0)))]
+        unit, sizes = "Ray GPU", [memory.GIB] * len(found)
+    else:
+        check_installed("torch", "--gpus")
+        unit, found = "GPU", devices.visible_gpus()
+        sizes = [memory.gpu_budget(i, name) for i, name in enumerate(found[:n_gpus])]
+    if n_gpus > len(found):
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = f", by CUDA_VISIBLE_DEVICES={visible}" if visible is not None and unit == "GPU" else ""
+        raise EngineError(f"--gpus {n_gpus}: there are {len(found)} {unit}s that engines may use{names}")
+    return Node(unit, dict(zip(found, sizes, strict=False)))
+
+
+def placement(engines: Iterable[Engine], models: Path) -> Placement | None:
+    """Return the node and what each engine needs there; None if engines take turns.
+
+    Not placed are servers, embedders, published answers, and a model of the other kind of device; those of
+    this machine still take turns in one process. On cores each engine gets OMP_NUM_THREADS cores, or as many
+    as let all engines work at once. An engine of unknown size gets whole GPUs.
+
+    Raises:
+        EngineError: see ``node``; an engine needs more devices than there are, or names a single GPU.
+    """
+    if (there := node()) is None:
+        return None
+    own = {engine.hash: engine.spec for engine in engines if engine.spec and _is_placed(engine.spec, there)}
+    threads = os.environ.get("OMP_NUM_THREADS") or ""
+    cores = int(threads) if threads.isdecimal() else len(there.devices) // max(1, len(own))
+    cores = min(max(1, cores), len(there.devices))
+    needs = {name: _need(spec, there, models, cores) for name, spec in own.items()}
+    for name, need in needs.items():
+        if not fits(there, need):
+            raise EngineError(
+                f"model {own[name].name!r} needs {need.devices} {there.unit}s, and --gpus gives "
+                f"{len(there.devices)}: raise --gpus, or lower tensor_parallel in its spec"
+            )
+    copies = os.environ.get(replicas.REPLICAS)
+    return Placement(there, needs, replicas.wanted() if copies else len(there.devices))
+
+
+def _is_placed(spec: EngineSpec, there: Node) -> bool:
+    if spec.is_served or spec.kind in ("published", IMPORTED):
+        return False
+    if there.unit == "Ray GPU" or not has_weights(spec):
+        return True
+    try:
+        return memory.on_gpu(spec) == (there.unit == "GPU")
+    except (EngineError, ImportError):  # loading it raises the error
+        return False
+
+
+def _need(spec: EngineSpec, there: Node, models: Path, cores: int) -> Need:
+    n = max(1, math.ceil(spec.gpus or spec.tensor_parallel))
+    if there.unit == "Ray GPU":
+        return Need(n, int(min(1, spec.gpus or 1) * memory.GIB))
+    claim = memory.of_engine(spec, _source(spec, models)).bytes
+    if there.unit == "core":
+        return Need(cores, 1, min(claim, there.host))
+    if ":" in spec.device:
+        raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for --gpus set "cuda"')
+    largest = sorted(there.devices.values(), reverse=True)
+    return Need(n, min(claim, largest[min(n, len(largest)) - 1]))
+
+
+def _number(name: str) -> int:
+    """Return the number in an environment variable; 0 if it is unset."""
+    text = os.environ.get(name) or "0"
+    if not text.isdecimal():
+        raise EngineError(f"{name} is {text!r}: give a number, such as 2")
+    return int(text)
 
 
 def divided(
