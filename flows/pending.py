@@ -8,7 +8,7 @@ is exported again until nothing is left. Embedders are small and work here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, chdir, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -113,8 +113,13 @@ def export(sessions: Sequence[RunSession], folder: Folder) -> Written:
     return written
 
 
-def take_in(folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any]]) -> Taken:
+def take_in(
+    folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any]], also: Collection[str] = ()
+) -> Taken:
     """Store the answers of a folder that its runs wait for, and finish the runs that wait for no more.
+
+    Args:
+        also: further names of the models that servers name.
 
     Raises:
         EngineError: a model, a pack or an evaluation has changed since the export.
@@ -125,7 +130,7 @@ def take_in(folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any
         for session in sessions:
             records.start(session)
         with folder.whole(folders.REFUSED) as refused:
-            intake = _Intake(sessions, manifest, taken, refused)
+            intake = _Intake(sessions, manifest, taken, refused, also)
             for name, file, why in folder.answers():
                 if file is None:
                     intake.refuse((name, 0), why)
@@ -333,9 +338,15 @@ class _Intake:
     """Checks answers, holds some, and stores them as parts, by the code that stores a run's."""
 
     def __init__(
-        self, sessions: Sequence[RunSession], manifest: Mapping[str, Any], taken: Taken, refused: IO[str]
+        self,
+        sessions: Sequence[RunSession],
+        manifest: Mapping[str, Any],
+        taken: Taken,
+        refused: IO[str],
+        also: Collection[str],
     ) -> None:
-        self.taken, self.engines, self._refused = taken, manifest["engines"], refused
+        self.taken, self.engines = taken, manifest["engines"]
+        self._refused, self._also = refused, also
         self._models = Warehouse.open().home / "models"
         self._aways: dict[str, Away] = {}
         self._places: dict[str, tuple[RunSession, Wanted, str]] = {}
@@ -431,7 +442,7 @@ class _Intake:
             answer, named = away.generation_of(text)
         except Failed as failure:
             return None, f"it holds no answer: {away.clean(failure.words)}"
-        return answer, "" if is_stated else folders.name_fault(named, engine)
+        return answer, "" if is_stated else folders.name_fault(named, engine, self._also)
 
 
 def _scores(line: Mapping[str, Any], n: int, more: str) -> tuple[Scores | None, str]:

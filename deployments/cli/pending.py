@@ -71,7 +71,12 @@ def export(context: typer.Context, folder: Annotated[Path, _PLACE]) -> None:
 
 
 @app.command("import")
-def import_(folder: Annotated[Path, _PLACE]) -> None:
+def import_(
+    folder: Annotated[Path, _PLACE],
+    also_named: Annotated[
+        list[str] | None, typer.Option("--also-named", metavar="NAME", help="a served model's name there")
+    ] = None,
+) -> None:
     """Take in the answers in a folder, and compute the numbers of runs that wait for no more.
 
     Every line is checked against the plan. Refused lines are counted here and listed in FOLDER/refused.jsonl;
@@ -85,7 +90,7 @@ def import_(folder: Annotated[Path, _PLACE]) -> None:
         from tasks.pending.folder import REFUSED, Folder
 
         with notes(False, logging.WARNING), working("importing"):
-            taken = take_in(Folder(folder.absolute()), evaluation)
+            taken = take_in(Folder(folder.absolute()), evaluation, also_named or ())
         say(f"{plural(taken.stored, 'new answer')}; {taken.known:,} were here", "imported:", "green")
         for reason, (n, first) in taken.refused.items():
             say(f"{n:,} × {reason} (first: {first})", "refused:", "red")

@@ -15,7 +15,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -152,19 +152,23 @@ def fault_of(stated: Any, engine: Mapping[str, Any]) -> str:
     return f"it is of another model than {engine['name']}: its weights differ"
 
 
-def name_fault(named: str, engine: Mapping[str, Any]) -> str:
+def name_fault(named: str, engine: Mapping[str, Any], also: Collection[str] = ()) -> str:
     """Return why a model that a server names is not the one asked for; "" if it is.
 
     A server of a provider may name a dated version of a model, or leave its owner out.
+
+    Args:
+        also: further names of providers' models, which the user states.
     """
     if engine["served_as"]:
         if named == engine["served_as"]:
             return ""
         return f"a server must know the model as {engine['served_as']}, and it named {_shown(named)}"
     own, other = (name.rpartition("/")[2].casefold() for name in (engine["model"], named))
-    if not named or own.startswith(other) or other.startswith(own):
+    if not named or named in also or own.startswith(other) or other.startswith(own):
         return ""
-    return f"it is of another model than {engine['model']}: the server named {_shown(named)}"
+    advice = "if that is its name there: --also-named"
+    return f"it is of another model than {engine['model']}: the server named {_shown(named)} ({advice})"
 
 
 def _shown(value: Any) -> str:
