@@ -48,7 +48,7 @@ MOST_REASONS, OTHER = 50, "for other reasons, listed in the file"
 
 @dataclass
 class Written:
-    """What an export wrote. files: name -> number of requests. kept: why others are not written."""
+    """Files that an export wrote. files: name -> number of requests. kept: why others are not written."""
 
     files: dict[str, int] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Written:
 
 @dataclass
 class Taken:
-    """What an import found.
+    """Answers that an import found.
 
     Attributes:
         stored, known: answers that are new, and that were here.

@@ -24,7 +24,7 @@ class Local:
     """Base of what runs a model here."""
 
     stated: Line
-    """What the engine is, beside every answer."""
+    """Identity of the engine, beside every answer."""
 
     def answers(self, lines: list[Line]) -> list[Line]:
         """Return an answer to each line that this program can answer."""
