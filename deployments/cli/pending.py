@@ -55,9 +55,9 @@ def export(context: typer.Context, folder: Annotated[Path, _PLACE]) -> None:
 
     Examples:
 
-    - `culturemeter pending export away cure -m smollm2-135m-vllm --profile smoke`
+    - `culturemeter pending export ./away cure -m smollm2-135m-vllm --profile smoke`
 
-    - `culturemeter pending export away`
+    - `culturemeter pending export ./away`
     """
     if context.invoked_subcommand is None:
         with errors():
@@ -82,7 +82,7 @@ def import_(
     Every line is checked against the plan. Refused lines are counted here and listed in FOLDER/refused.jsonl;
     files of answers stay as they are. Several runners may answer shares. A repeated import changes nothing.
 
-    Example: `culturemeter pending import away`
+    Example: `culturemeter pending import ./away`
     """
     with errors("import again: what is stored is kept"):
         configure(home())

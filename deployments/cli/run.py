@@ -177,7 +177,8 @@ def chosen_params(name: str, switches: Switches, texts: Mapping[str, Any]) -> Pa
     models = options.split(switches.model or doors()[name].models)
     own = options.values(kind, texts)
     values = {"models": models} | labelled(profile(name, switches.profile, models), own)
-    return options.validated(kind, values | own)
+    checked: Params = options.validated(kind, values | own)
+    return checked
 
 
 def chosen_of_all(switches: Switches, texts: Mapping[str, Any]) -> AllParams:
@@ -187,7 +188,8 @@ def chosen_of_all(switches: Switches, texts: Mapping[str, Any]) -> AllParams:
 
     values = {"models": options.split(switches.model or []), "profile": switches.profile}
     chosen = options.validated(AllParams, values | options.values(AllParams, texts))
-    return chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
+    filled: AllParams = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
+    return filled
 
 
 def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
