@@ -69,6 +69,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return ("tasks.packs", "tasks.identity", "tasks.parsing", "tasks.data")
         case ["exchange", *_]:
             return ("tasks.exchange", "tasks.identity", "tasks.parsing", "tasks.data")
+        case ["pending", *_]:
+            return ("tasks.pending", *BELOW)
         case ["data", *_]:
             return ("tasks.data", "tasks.parsing")
         case ["loop", *_]:

@@ -17,6 +17,7 @@ PANELS = {
     "Run": {
         "run": "run:app",
         "runs": "runs:app",
+        "pending": "pending:app",
         "import": "import_:import_logs",
         "models": "models:app",
         "doctor": "models:doctor",

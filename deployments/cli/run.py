@@ -117,8 +117,18 @@ class Switches:
     verbose: Annotated[bool, _option("--verbose", "-v", text="show the log")] = False
 
 
-class _Commands(Suggesting):
-    """Imports each evaluation when its command is called."""
+Begin = Callable[[str, Switches, Mapping[str, Any]], None]
+"""Function of an evaluation, or ALL, its switches, and option texts by param (None: not given)."""
+
+
+class Commands(Suggesting):
+    """A command for each evaluation, imported when it is called."""
+
+    def begin(self, context: Any) -> Begin:
+        """Return what a command does in a context of typer's."""
+        return lambda name, switches, texts: (
+            start_all(switches, texts) if name == ALL else start(name, switches, texts)
+        )
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*sound(), ALL]
@@ -129,12 +139,12 @@ class _Commands(Suggesting):
         with errors():  # of a pack with faults
             text = _HELP_ALL if cmd_name == ALL else _help(cmd_name)
         single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        single.command(cmd_name, help=text)(command(cmd_name))
+        single.command(cmd_name, help=text)(command(cmd_name, self.begin(ctx)))
         return typer.main.get_command(single)
 
 
 app = typer.Typer(
-    cls=_Commands, no_args_is_help=True, help="Run an evaluation; stored answers are used again."
+    cls=Commands, no_args_is_help=True, help="Run an evaluation; stored answers are used again."
 )
 
 
@@ -143,7 +153,7 @@ def run() -> None:
     """Run an evaluation; stored answers are used again."""
 
 
-def command(name: str) -> Callable[..., None]:
+def command(name: str, begin: Begin) -> Callable[..., None]:
     """Return the function of ``culturemeter run <name>``; its signature holds the options."""
     own = inspect.signature(Switches, eval_str=True).parameters
     if name == ALL:
@@ -161,29 +171,41 @@ def command(name: str) -> Callable[..., None]:
         with errors(resume):
             if switches.again and texts["occasion"]:
                 raise ValueError("--again names the occasion itself: leave --occasion out")
-            values = texts | {"occasion": now} if switches.again else texts
-            start_all(switches, values) if name == ALL else start(name, switches, values)
+            begin(name, switches, texts | {"occasion": now} if switches.again else texts)
 
     every = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.values()), *knobs]
     start_it.__signature__ = inspect.Signature(sorted(every, key=options.place))  # type: ignore[attr-defined]
     return start_it
 
 
-def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
-    """Show the plan, and run it unless nothing is left to do.
-
-    Args:
-        texts: option texts by param; None if the option was not given.
-    """
+def chosen_params(name: str, switches: Switches, texts: Mapping[str, Any]) -> Params:
+    """Return an evaluation's params: of the profile, and the options over it. Raises ValueError."""
     from deployments.cli.choices import labelled
 
-    warehouse = _opened(switches)
     kind = evaluation(name).params
     models = options.split(switches.model or doors()[name].models)
-    params = options.values(kind, texts)
-    values = {"models": models} | labelled(profile(name, switches.profile, models), params)
+    own = options.values(kind, texts)
+    values = {"models": models} | labelled(profile(name, switches.profile, models), own)
+    checked: Params = options.validated(kind, values | own)
+    return checked
+
+
+def chosen_of_all(switches: Switches, texts: Mapping[str, Any]) -> AllParams:
+    """Return the choices for all evaluations, with the occasion filled in. Raises ValueError."""
+    from deployments.cli.choices import AllParams
+    from flows import session as sessions
+
+    values = {"models": options.split(switches.model or []), "profile": switches.profile}
+    chosen = options.validated(AllParams, values | options.values(AllParams, texts))
+    filled: AllParams = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
+    return filled
+
+
+def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
+    """Show the plan, and run it unless nothing is left to do; see ``Begin``."""
+    warehouse = opened(switches)
     with on_stdout(switches.dry_run):
-        session, _ = _planned(name, options.validated(kind, values | params), switches)
+        session, _ = planned(name, chosen_params(name, switches, texts), switches)
         if switches.dry_run:
             from deployments.show import settings
 
@@ -225,20 +247,17 @@ def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
 
     An evaluation that fails, even while planning, does not stop the others; failures are listed at the end.
     """
-    from deployments.cli.choices import AllParams, one_of_all, packs_of_all
+    from deployments.cli.choices import one_of_all, packs_of_all
     from deployments.show import plan
-    from flows import session as sessions
 
-    warehouse = _opened(switches)
-    values = {"models": options.split(switches.model or []), "profile": switches.profile}
-    chosen = options.validated(AllParams, values | options.values(AllParams, texts))
-    chosen = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
+    warehouse = opened(switches)
+    chosen = chosen_of_all(switches, texts)
     packs = packs_of_all(chosen)
     estimates, failures, is_done = [], [], True
     for name, taken in packs.items():
         try:
             with on_stdout(switches.dry_run):
-                session, estimate = _planned(name, one_of_all(name, chosen, taken), switches)
+                session, estimate = planned(name, one_of_all(name, chosen, taken), switches)
         except (EngineError, WarehouseError, ValueError) as error:
             failures.append(f"{name}: {error}")
             continue
@@ -262,7 +281,7 @@ def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
         say(" next: culturemeter report --all", "done")
 
 
-def _opened(switches: Switches) -> Warehouse:
+def opened(switches: Switches) -> Warehouse:
     """Return the warehouse after applying the options to this process."""
     from tasks.engines.replicas import use
     from tasks.loop import device_memory
@@ -279,7 +298,7 @@ def _opened(switches: Switches) -> Warehouse:
     return warehouse
 
 
-def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, plan.Estimate]:
+def planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, plan.Estimate]:
     """Plan an evaluation and show what it would do."""
     from deployments.cli.choices import without_own_judge
     from deployments.packs.folders import of_packs_unasked
@@ -291,9 +310,9 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, 
     from tasks.loop import probe
     from tasks.report.cohort import cohort_sentence
 
-    planned = evaluation(name)
+    own = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
-        session = sessions.prepare(planned, knobs)
+        session = sessions.prepare(own, knobs)
     for line in without_own_judge(name, knobs):
         say(line, "note:", "yellow")
     for engine in session.engines.values():
@@ -318,7 +337,7 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, 
     title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
     if session.params.occasion:
         title += f", occasion {session.params.occasion}"
-    if size := planned.size(session.study):
+    if size := own.size(session.study):
         title += f"\n{size}"
     plan.show(title, estimate)
     if effect := doors()[name].cohort:

@@ -150,7 +150,7 @@ def _said(tokenizer: Any, render: Any) -> Rendered:
 
 def _answer_prompt(tokenizer: Any, messages: Sequence[Message], variables: dict[str, Any]) -> str:
     begun = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
-    if not THINKING.search(_source(tokenizer)):
+    if not may_think(tokenizer):
         return _render(tokenizer, messages, variables)
     place = place_of(tokenizer, variables)
     before = list(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
@@ -166,6 +166,11 @@ def _answer_prompt(tokenizer: Any, messages: Sequence[Message], variables: dict[
             "among them: leave the word out"
         )
     return text + place.suffix + begun
+
+
+def may_think(tokenizer: Any) -> bool:
+    """Return whether a template mentions thoughts; else an answer begins right after the usual prompt."""
+    return bool(THINKING.search(_source(tokenizer)))
 
 
 def place_of(tokenizer: Any, variables: Variables) -> Place:

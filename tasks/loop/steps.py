@@ -334,13 +334,14 @@ def is_shared() -> bool:
     return Warehouse.current().store.leases is not None
 
 
-def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answered:
+def complete(work: Work, run: Run, meter: Meter, label: str, total: int, engine: Any = None) -> Answered:
     """Return an engine's answers to a piece of work; if it fails, the answers before the failure.
 
     Args:
         run: stored with the answers, as their origin.
         meter: stops before a budget is exceeded.
         label, total: of the progress bar.
+        engine: gives the answers in place of the loaded engine.
 
     Raises:
         BudgetReached: the units may use more than is left.
@@ -351,7 +352,7 @@ def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answ
     pieces = [(piece.wanted.request, piece.units) for piece in work.pieces]
     at_most = work.at_most
     with meter.batch(spec, at_most) as count:
-        engine = load_engine(wanted.engine, request.ability, wanted.request_hash)
+        engine = engine or load_engine(wanted.engine, request.ability, wanted.request_hash)
         try:
             answers = request.compute_together(pieces, engine, lambda n: progress.report(label, n, total))
         except Unfinished as error:

@@ -24,13 +24,18 @@ def fetched(spec: EngineSpec) -> Path:
     Raises:
         EngineError: the hub refuses or cannot be reached, or there are only pickles.
     """
-    folder = _files(spec, WITHOUT_WEIGHTS)
+    folder = described(spec)
     for name in (SAFE, PICKLED) if is_allowed("pickle") else (SAFE,):
         parts = content.parts_of(folder / f"{name}{content.INDEX}") or [name]
         _files(spec, parts)
         if (folder / parts[0]).is_file():
             return folder
     raise EngineError(f"model {spec.name!r}: there are no safetensors in {spec.model!r}, and {PICKLE_ADVICE}")
+
+
+def described(spec: EngineSpec) -> Path:
+    """Return the folder of a model of the hub with all that is read beside its weights."""
+    return _files(spec, WITHOUT_WEIGHTS)
 
 
 def _files(spec: EngineSpec, patterns: Sequence[str]) -> Path:

@@ -17,24 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.engines import openings
 from tasks.engines import pairs as pairing
-from tasks.engines import prompting, templates
 from tasks.engines.local import memory, process_guard
 from tasks.engines.prompting import ContinuationScorer, continuation_tokens, prefix_tokens
 from tasks.engines.protocols import (
-    RAW,
     Alternatives,
     CandidateScores,
-    Context,
     Conversations,
     EngineError,
     Generation,
-    Message,
     PairScores,
     Progress,
     Sampling,
     Samplings,
-    Schema,
     Schemas,
     TextPair,
     TokenAlternatives,
@@ -44,7 +40,6 @@ from tasks.engines.protocols import (
     is_continued,
 )
 from tasks.engines.specs import EngineSpec, is_allowed, with_dtype
-from tasks.engines.templates import Rendered
 
 REQUESTS_PER_CALL = 512
 """Requests scored between two progress reports; bounds the number of request objects in memory."""
@@ -118,13 +113,8 @@ class VllmEngine(ContinuationScorer):
             return self._continue(conversations, samplings, schemas, alternatives)
         n = len(conversations)
         per_prompt, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
-        if prompting.is_plain(self.tokenizer, self.spec.prompt_style):
-            texts: list[str] = [prompting.plain_prompt(conversation) for conversation in conversations]
-            pairs = zip(per_prompt, forms, strict=True)
-            per_prompt = [prompting.plain_sampling(s) if form is None else s for s, form in pairs]
-        else:
-            texts = [self._prompt(*each) for each in zip(conversations, forms, numbers, strict=True)]
-        tokens = prompting.text_tokens(self.tokenizer, texts)
+        settings = (conversations, per_prompt, forms, numbers)
+        tokens, per_prompt = openings.opened(self.spec, self.tokenizer, *settings)
         lengths = [len(ids) for ids in tokens]
         fitting = [i for i, length in enumerate(lengths) if length < self._context]
         params = [_sampling_params(per_prompt[i], forms[i], numbers[i]) for i in fitting]
@@ -143,19 +133,7 @@ class VllmEngine(ContinuationScorer):
         """Return completions of unchanged texts (``pairs``); texts that are too long are cut on the left."""
         n = len(conversations)
         per_prompt, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
-        tokens = []
-        for conversation, sampling in zip(conversations, per_prompt, strict=True):
-            is_raw = conversation[0]["role"] == RAW
-            context: Context = conversation[0]["content"] if is_raw else conversation
-            room = self._context - sampling.max_tokens
-            if room < 1:
-                raise EngineError(
-                    f"model {self.spec.name!r} holds {self._context} tokens, and max_tokens is "
-                    f"{sampling.max_tokens}: set a smaller max_tokens"
-                )
-            tokens.append(
-                pairing.context_tokens(self.tokenizer, context, self.spec.chat_template_kwargs)[-room:]
-            )
+        tokens = openings.continued(self.spec, self.tokenizer, conversations, per_prompt, self._context)
         params = [_sampling_params(*settings) for settings in zip(per_prompt, forms, numbers, strict=True)]
         outputs = self._call([{"prompt_token_ids": ids} for ids in tokens], params)
         return [_generation(*parts) for parts in zip(outputs, per_prompt, numbers, strict=True)]
@@ -191,24 +169,6 @@ class VllmEngine(ContinuationScorer):
             np.array([pair.n_scored for pair in token_pairs], dtype=np.int64),
             np.array([pair.n_cut for pair in token_pairs], dtype=np.int64),
         )
-
-    def _prompt(self, conversation: Sequence[Message], form: Schema, alternatives: int) -> Rendered:
-        """Return a conversation in the chat template, up to the answer if that is parsed or its tokens read.
-
-        A schema allows no thoughts; a model that cannot be kept from them writes its JSON in their place.
-
-        Raises:
-            EngineError: the template does not take the conversation, or the model thinks before the tokens.
-        """
-        variables = self.spec.chat_template_kwargs
-        if form is None and not alternatives:
-            return templates.prompt(self.tokenizer, conversation, variables)
-        try:
-            return templates.answer_prompt(self.tokenizer, conversation, variables)
-        except templates.Thinks:
-            if alternatives:
-                raise
-            return templates.prompt(self.tokenizer, conversation, variables)
 
     def close(self) -> None:
         """Wait for the current call, then end the core processes, which frees all memory."""

@@ -141,13 +141,17 @@ class HostedGenerator(ABC):
         self.spec, self.jobs = spec, jobs
         self.base_url = (spec.base_url or SERVERS[spec.kind].url).rstrip("/")
         self.options: Any = spec.read_options(self.options_type)
-        self.key = _key(spec, self.base_url)
+        self.key = self.read_key()
         self.secrets = Secrets(self.key)
         self.thinking = thinking_tokens(spec)
         self._most = MAX_COUNT
         """Largest token limit that the server is known to accept."""
         self._pace = Pace(self.options.requests_per_minute)
         self._certificates = certificates(spec.name)  # slow, so only once
+
+    def read_key(self) -> str | None:
+        """Return the key from the environment (``_key``)."""
+        return _key(self.spec, self.base_url)
 
     def generate(
         self,

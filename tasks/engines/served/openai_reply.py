@@ -6,7 +6,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Annotated, Any
 
@@ -80,7 +80,9 @@ class _Response(BaseModel):
     body: Any = None
 
 
-class _Line(BaseModel):
+class BatchLine(BaseModel):
+    """A line of a batch's results."""
+
     custom_id: str
     response: _Response | None = None
     error: Any = None
@@ -170,7 +172,7 @@ class BatchResults:
         """Add the answers of one file; the first answer to a request counts."""
         for text in iter(lambda: lines.readline(MAX_BYTES), b""):
             try:
-                line = checked(_Line, self.caller.read_object(text))
+                line = checked(BatchLine, self.caller.read_object(text))
             except Unreadable:
                 if text.strip():
                     self.wrong["unreadable line"] += 1
@@ -179,7 +181,7 @@ class BatchResults:
                 self.wrong["answer to no request of this batch"] += 1
                 continue
             try:
-                self.answers[line.custom_id] = self._answer(line)
+                self.answers[line.custom_id] = read_batch_answer(line, self.caller, self._read)
                 self.lost.pop(line.custom_id, None)
             except Failed as failure:
                 words = self.caller.clean(failure.words)
@@ -191,22 +193,34 @@ class BatchResults:
         """Return the three most frequent reasons with their numbers."""
         return [f"{n:,} × {text}" for text, n in self.wrong.most_common(3)]
 
-    def _answer(self, line: _Line) -> Generation:
-        status, body = 0, {"error": line.error or "no reason is given"}
-        if line.response:
-            status, body = line.response.status_code, line.response.body
-        if 200 <= status < 300:
-            if not isinstance(body, dict):
-                raise Unreadable(200, "a result that is no object")
-            if error := error_inside(body):
-                raise error
-            return read_reply(body, self.caller.secrets)
-        failure = self.caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
-        if answer := read_refusal(failure):
-            return answer
-        if room(failure, MAX_COUNT) == 0:
-            return Generation.cut_off()
-        raise failure
+    def _read(self, body: Any) -> Generation:
+        return read_reply(body, self.caller.secrets)
+
+
+def read_batch_answer(line: BatchLine, caller: Caller, read: Callable[[Any], Generation]) -> Generation:
+    """Return the generation in a line of a batch's results.
+
+    Args:
+        read: returns the generation in the body of a successful response.
+
+    Raises:
+        Failed: it has none, for the reason that the server gives.
+    """
+    status, body = 0, {"error": line.error or "no reason is given"}
+    if line.response:
+        status, body = line.response.status_code, line.response.body
+    if 200 <= status < 300:
+        if not isinstance(body, dict):
+            raise Unreadable(200, "a result that is no object")
+        if error := error_inside(body):
+            raise error
+        return read(body)
+    failure = caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
+    if answer := read_refusal(failure):
+        return answer
+    if room(failure, MAX_COUNT) == 0:
+        return Generation.cut_off()
+    raise failure
 
 
 def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:

@@ -1,0 +1,464 @@
+"""Writes a run's pending requests to a folder, and takes in the answers that came back (``tasks.pending``).
+
+The plan is the loop's own: what has no stored answer is written, and an answer is taken if the plan has a
+place for it. Judges and turns of a dialogue are asked once the answers that they need are here, so a folder
+is exported again until nothing is left. Embedders are small and work here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, chdir, nullcontext
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from flows import records, runs
+from flows.evaluation import evaluate
+from flows.session import RunSession, handed_over, prepare
+from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.served.failures import Failed
+from tasks.engines.specs import hashes_in
+from tasks.evaluations.contract import Evaluation
+from tasks.identity import digest
+from tasks.loop import steps
+from tasks.loop.budget import Budget, Meter
+from tasks.loop.plan import Piece, Wanted, Work
+from tasks.loop.requests import Engine
+from tasks.pending import folder as folders
+from tasks.pending import runner
+from tasks.pending.away import Asked, Away, Form, Scores
+from tasks.pending.folder import FORMAT, MOST_LINES, Folder, custom_id, line_of
+from warehouse import Warehouse
+
+LONG = 32
+"""Continuations from which a list is written once per file and named by prefixes."""
+BATCH_BYTES, BATCH_UNITS = 16 * 2**20, 4096
+"""Answers that are held before they are stored as parts."""
+MORE = {"candidate_score": "probabilities", "pair_score": "greedy"}
+"""Kind of part -> what its answers hold beside log-probabilities."""
+ABOVE = 1e-3
+"""Largest value to which the logarithm of 1 may be rounded."""
+MOST_REASONS, OTHER = 50, "for other reasons, listed in the file"
+
+
+@dataclass
+class Written:
+    """Files that an export wrote. files: name -> number of requests. kept: why others are not written."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Taken:
+    """Answers that an import found.
+
+    Attributes:
+        stored, known: answers that are new, and that were here.
+        refused: reason -> number of lines, and the first of them.
+        left: requests without an answer, by evaluation. finished: evaluations whose rows are made.
+        failures: messages of runs that are not finished for another reason.
+    """
+
+    stored: int = 0
+    known: int = 0
+    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict)
+    finished: dict[str, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+
+def export(sessions: Sequence[RunSession], folder: Folder) -> Written:
+    """Write what these sessions would send next, and all that is needed to answer it.
+
+    Raises:
+        EngineError: an embedder failed, or a session failed before.
+    """
+    for session in sessions:
+        _embed(session)
+    written = Written()
+    with ExitStack() as files:
+        lines = _Lines(folder, files)
+        for session in sessions:
+            for line in session.plan.lines:
+                if not line.work:
+                    continue
+                try:
+                    away = lines.away(line.engine)
+                    for work in line.work:
+                        for wanted, unit, form in _asked(work, away):
+                            lines.add(wanted, unit, form)
+                except EngineError as error:
+                    text = f"{line.engine.name}: {error}"
+                    written.kept += [text] if text not in written.kept else []
+    with folder.whole(folders.RUNNER) as file:
+        file.write(runner.source())
+    manifest = {
+        "format": FORMAT,
+        "version": version("culturemeter"),
+        "folder": str(Path.cwd()),
+        "runs": [_described(session) for session in sessions],
+        "engines": lines.engines,
+        "requests": lines.files,
+    }
+    with folder.whole(folders.MANIFEST) as file:
+        json.dump(manifest, file, indent=1, ensure_ascii=False)
+    folder.keep({each["file"] for each in lines.files})
+    written.files = {each["file"]: each["lines"] for each in lines.files}
+    return written
+
+
+def take_in(
+    folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any]], also: Collection[str] = ()
+) -> Taken:
+    """Store the answers of a folder that its runs wait for, and finish the runs that wait for no more.
+
+    Args:
+        also: further names of the models that servers name.
+
+    Raises:
+        EngineError: a model, a pack or an evaluation has changed since the export.
+    """
+    taken, manifest = Taken(), folder.manifest()
+    with _where(manifest):
+        sessions = sessions_of(manifest, evaluation)
+        for session in sessions:
+            records.start(session)
+        with folder.whole(folders.REFUSED) as refused:
+            intake = _Intake(sessions, manifest, taken, refused, also)
+            for name, file, why in folder.answers():
+                if file is None:
+                    intake.refuse((name, 0), why)
+                    continue
+                for number, text in folders.lines_of(file):
+                    intake.add(text, (name, number))
+            intake.flush()
+        for session in sessions:
+            _finish(session, taken)
+    return taken
+
+
+def again(folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any]]) -> list[RunSession]:
+    """Return new sessions of the runs that a folder belongs to. Raises EngineError as ``take_in`` does."""
+    with _where(manifest := folder.manifest()):
+        return sessions_of(manifest, evaluation)
+
+
+def sessions_of(
+    manifest: Mapping[str, Any], evaluation: Callable[[str], Evaluation[Any, Any, Any]]
+) -> list[RunSession]:
+    """Return a session for each run of a manifest. Raises EngineError as ``take_in`` does."""
+    sessions = []
+    for run in manifest["runs"]:
+        own = evaluation(run["evaluation"])
+        session = prepare(own, own.params(**run["params"]))
+        if (found := _described(session)) != run:
+            changed = [name for name in run if found.get(name) != run[name]]
+            raise EngineError(
+                f"{run['evaluation']}: its {' and '.join(changed)} differ from those at the export: put back "
+                "what has changed since, or export again with the run's options"
+            )
+        sessions.append(session)
+    return sessions
+
+
+def _where(manifest: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """Stay where the export was made, if that is here: params may hold relative paths."""
+    place = Path(str(manifest["folder"]))
+    return chdir(place) if place.is_dir() else nullcontext()
+
+
+def _finish(session: RunSession, taken: Taken) -> None:
+    """Make the rows of a session's runs, unless requests are left."""
+    session.plan_round()
+    _embed(session)
+    records.add_requests(session)
+    name = session.evaluation.name
+    if n := sum(len(work.units) for work in session.plan.work):
+        taken.left[name] = n
+        return
+    try:
+        with handed_over(session):
+            evaluate(session.evaluation, session.params)
+    except EngineError as error:
+        taken.failures.append(f"{name}: {error}")
+    if any(map(runs.is_finished, session.run_ids().values())):
+        taken.finished[name] = session.config
+
+
+def _described(session: RunSession) -> dict[str, Any]:
+    """Return what a manifest says of a run."""
+    every = {**session.candidates, **session.engines}
+    return {
+        "evaluation": session.evaluation.name,
+        "params": session.params.model_dump(mode="json"),
+        "configuration": session.config,
+        "engines": {name: engine.hash for name, engine in every.items()},
+    }
+
+
+def _embed(session: RunSession) -> None:
+    """Have the study's embedders work until they have nothing to do."""
+    while works := [work for work in session.plan.work if work.wanted.request.ability == "embed"]:
+        session.ids = session.ids or session.run_ids()
+        for work in works:
+            stored = steps.store(_answered(session, work, None))
+            session.record_answers(work, stored)
+        session.plan_round()
+
+
+def _answered(session: RunSession, work: Work, engine: Away | None) -> steps.Answered:
+    """Return the answers to a piece of work, by its own engine if none is given."""
+    model = work.wanted.model or next(iter(session.ids))
+    return steps.complete(
+        work, (session.ids[model], model), Meter(Budget()), work.label, len(work.units), engine
+    )
+
+
+def _asked(work: Work, away: Away) -> Iterator[tuple[Wanted, str, list[Form]]]:
+    """Yield each unit of a piece of work with what its request asks the engine for."""
+    request = work.wanted.request
+    try:
+        request.compute_together(
+            [(piece.wanted.request, piece.units) for piece in work.pieces], away, lambda n: None
+        )
+        raise AssertionError("an engine that works elsewhere has no answers yet")
+    except Asked as asked:
+        forms = iter(asked.forms)
+    for piece in work.pieces:
+        for unit in piece.units:
+            n = piece.wanted.request.size([unit]) if request.kind == "pair_score" else 1
+            yield piece.wanted, unit, [next(forms) for _ in range(n)]
+
+
+class _Lines:
+    """The files of requests that an export writes."""
+
+    def __init__(self, folder: Folder, files: ExitStack) -> None:
+        self.folder, self._open = folder, files
+        self.engines: dict[str, dict[str, Any]] = {}
+        self.files: list[dict[str, Any]] = []
+        self._models = Warehouse.open().home / "models"
+        self._aways: dict[str, Away] = {}
+        self._current: dict[tuple[str, str], tuple[dict[str, Any], IO[str]]] = {}
+        self._named: set[str] = set()
+        self._lists: dict[tuple[str, str], tuple[Any, str]] = {}
+
+    def away(self, engine: Engine) -> Away:
+        """Return what stands for an engine, and describe it. Raises EngineError if it works only here."""
+        if engine.hash not in self._aways:
+            assert engine.spec is not None, "embedders work here"
+            away = away_of(engine, self._models)
+            self.engines[engine.hash] = described(away, engine, self._models)
+            self._aways[engine.hash] = away
+        return self._aways[engine.hash]
+
+    def add(self, wanted: Wanted, unit: str, forms: list[Form]) -> None:
+        """Write the line of a unit, once."""
+        name = custom_id(wanted.request_hash, unit)
+        if name in self._named:
+            return
+        self._named.add(name)
+        key = (wanted.engine.hash, wanted.request.ability)
+        described, file = self._file(key, wanted.engine.name)
+        rule = wanted.request.rule(wanted.engine)
+        described["rules"] += [rule] if rule not in described["rules"] and rule != "none" else []
+        if "body" in forms[0]:
+            own = forms[0]
+            file.write(line_of(name, {"method": "POST", **own}))
+        else:
+            file.write(line_of(name, {"groups": [self._shared(form, key, file) for form in forms]}))
+        described["lines"] += 1
+
+    def _shared(self, form: Form, key: tuple[str, str], file: IO[str]) -> Form:
+        """Return a form with a long list of continuations by name; the list is written before."""
+        rests = form["continuations"]
+        if len(rests) < LONG:
+            return form
+        last, name = self._lists.get(key, (None, ""))
+        if last is not rests:
+            name = digest(rests)
+            if (known := f"{key} {name}") not in self._named:
+                file.write(json.dumps({"list": name, "continuations": rests}, separators=(",", ":")) + "\n")
+                self._named.add(known)
+            self._lists[key] = rests, name
+        return {"list": name, **{field: value for field, value in form.items() if field != "continuations"}}
+
+    def _file(self, key: tuple[str, str], engine: str) -> tuple[dict[str, Any], IO[str]]:
+        """Return a file for one more line; prompts go to another file after MOST_LINES."""
+        own = self._current.get(key)
+        if own is None or (key[1] == "generate" and own[0]["lines"] >= MOST_LINES):
+            number = 1 + sum((each["engine"], each["ability"]) == key for each in self.files)
+            name = folders.file_name(engine, *key, number)
+            entry = {"file": name, "engine": key[0], "ability": key[1], "rules": [], "lines": 0}
+            own = (entry, self._open.enter_context(self.folder.whole(f"{folders.REQUESTS}/{name}")))
+            self._current[key] = own
+            self.files.append(entry)
+        return own
+
+
+def away_of(engine: Engine, models: Path) -> Away:
+    """Return what stands for an engine that works elsewhere."""
+    assert engine.spec is not None, "embedders work here"
+    return Away(engine.spec, f"{engine.name}@{engine.hash}", models)
+
+
+def described(away: Away, engine: Engine, models: Path) -> dict[str, Any]:
+    """Return what a manifest says of an engine; never its address, which may hold a password.
+
+    Raises:
+        EngineError: nothing would tell its weights from others.
+    """
+    spec = away.spec
+    fields = ("kind", "model", "revision", "content", "options", "batch_tokens", "tensor_parallel")
+    own = {"name": engine.name, **spec.model_dump(mode="json", include=set(fields))}
+    if spec.is_served:
+        return own | {"dtype": None, "weights": None, "folder": "", "served_as": ""}
+    weights = folders.weights_in(away.folder, hashes_in(models))
+    if weights is None and spec.revision is None:
+        raise EngineError(f"there are no safetensors in {away.folder}, so no runner could prove what it runs")
+    return own | {
+        "dtype": spec.dtype,
+        "weights": weights,
+        "folder": str(away.folder.resolve()),
+        "served_as": f"{engine.name}@{engine.hash}",
+    }
+
+
+Place = tuple[str, int]
+"""(file, line)"""
+
+
+class _Intake:
+    """Checks answers, holds some, and stores them as parts, by the code that stores a run's."""
+
+    def __init__(
+        self,
+        sessions: Sequence[RunSession],
+        manifest: Mapping[str, Any],
+        taken: Taken,
+        refused: IO[str],
+        also: Collection[str],
+    ) -> None:
+        self.taken, self.engines = taken, manifest["engines"]
+        self._refused, self._also = refused, also
+        self._models = Warehouse.open().home / "models"
+        self._aways: dict[str, Away] = {}
+        self._places: dict[str, tuple[RunSession, Wanted, str]] = {}
+        self._open: set[str] = set()
+        for session in sessions:
+            missing = {answer for line in session.plan.lines for answer in line.answers}
+            for wanted in session.wanted:
+                for unit in dict.fromkeys(wanted.request.units):
+                    name = custom_id(wanted.request_hash, unit)
+                    self._places.setdefault(name, (session, wanted, unit))
+                    if (wanted.request_hash, unit) in missing:
+                        self._open.add(name)
+        self._held: dict[Any, tuple[RunSession, dict[int, tuple[Wanted, dict[str, tuple[Any, Place]]]]]] = {}
+        self._n_bytes = self._n_units = 0
+
+    def add(self, text: bytes | None, place: Place) -> None:
+        """Take an answer, or refuse it."""
+        if text is None:
+            return self.refuse(place, f"longer than {folders.LONGEST_LINE // 2**20} MiB")
+        try:
+            line = json.loads(text)
+            name = line["custom_id"]
+        except (ValueError, RecursionError):
+            return self.refuse(place, "no JSON: the line is cut off or damaged")
+        except (KeyError, TypeError):
+            return self.refuse(place, "not an answer: it has no custom_id")
+        if not isinstance(name, str) or name not in self._places:
+            return self.refuse(place, "it answers no request of this run")
+        if name not in self._open:
+            self.taken.known += 1
+            return None
+        session, wanted, unit = self._places[name]
+        answer, reason = self._read(line, text, wanted, unit)
+        if reason:
+            return self.refuse(place, reason)
+        self._open.discard(name)
+        request = wanted.request
+        kind = type(request) if request.joins else id(wanted)
+        key = (id(session), wanted.engine.hash, wanted.model, kind)
+        own = self._held.setdefault(key, (session, {}))[1].setdefault(id(wanted), (wanted, {}))
+        own[1][unit] = answer, place
+        self._n_bytes += len(text)
+        self._n_units += 1
+        if self._n_bytes >= BATCH_BYTES or self._n_units >= BATCH_UNITS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Store what is held."""
+        held, self._held = self._held, {}
+        self._n_bytes = self._n_units = 0
+        for session, own in held.values():
+            work = Work(tuple(Piece(wanted, tuple(answers)) for wanted, answers in own.values()))
+            away = self._away(work.wanted.engine)
+            away.answers = [answer for _, answers in own.values() for answer, _ in answers.values()]
+            try:
+                stored = steps.store(_answered(session, work, away))
+            except EngineError as error:
+                for _, answers in own.values():
+                    for _, place in answers.values():
+                        self.refuse(place, str(error))
+                continue
+            session.record_answers(work, stored)
+            self.taken.stored += len(stored)
+
+    def refuse(self, place: Place, reason: str) -> None:
+        """Count a refused line, or file without a number, and write it down."""
+        name, number = place
+        reason = reason if reason in self.taken.refused or len(self.taken.refused) < MOST_REASONS else OTHER
+        n, first = self.taken.refused.get(reason, (0, f"{name} line {number}" if number else name))
+        self.taken.refused[reason] = (n + 1, first)
+        self._refused.write(json.dumps({"file": name, "line": number, "reason": reason}) + "\n")
+
+    def _away(self, engine: Engine) -> Away:
+        if engine.hash not in self._aways:
+            self._aways[engine.hash] = away_of(engine, self._models)
+        return self._aways[engine.hash]
+
+    def _read(
+        self, line: dict[str, Any], text: bytes, wanted: Wanted, unit: str
+    ) -> tuple[Scores | Generation | None, str]:
+        """Return the answer in a line, or None and why it is none."""
+        engine, request = self.engines.get(wanted.engine.hash), wanted.request
+        if engine is None:
+            return None, "it answers a request that was not in the export"
+        is_scored = request.ability != "generate"
+        is_stated = is_scored or (engine["dtype"] is not None and "engine" in line)
+        if is_stated and (fault := folders.fault_of(line.get("engine"), engine)):
+            return None, fault
+        if is_scored:
+            return _scores(line, request.size([unit]), MORE.get(request.kind, ""))
+        away = self._away(wanted.engine)
+        try:
+            answer, named = away.generation_of(text)
+        except Failed as failure:
+            return None, f"it holds no answer: {away.clean(failure.words)}"
+        return answer, "" if is_stated else folders.name_fault(named, engine, self._also)
+
+
+def _scores(line: Mapping[str, Any], n: int, more: str) -> tuple[Scores | None, str]:
+    """Return the log-probabilities in a line, or None and what is wrong with them."""
+    values: dict[str, Any] = {}
+    for name in ("logprobs", *([more] if more else [])):
+        try:
+            own: Any = np.asarray(line.get(name), dtype=np.bool_ if name == "greedy" else np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return None, f"its {name} are not a list of numbers"
+        if own.shape != (n,):
+            return None, f"its {name} are not {n:,} numbers"
+        if name != "greedy" and not np.isfinite(own).all():
+            return None, f"its {name} hold what is not a number"
+        values[name] = own
+    if (values["logprobs"] > ABOVE).any():
+        return None, "its logprobs hold a probability above 1"
+    values["logprobs"] = np.minimum(values["logprobs"], 0.0)
+    return Scores(**values), ""
