@@ -235,7 +235,7 @@ def test_views_show_cure_only(warehouse: Warehouse) -> None:
     store(warehouse, "m", model_rows(model, ["IN", "JP"], seed=0))
     assert all(rows_of(warehouse, view) for view in VIEWS)
     with warehouse.write() as connection:
-        connection.execute("UPDATE run SET evaluation = 'other'")
+        connection.execute("UPDATE run_base SET evaluation = 'other'")
     assert not any(rows_of(warehouse, view) for view in VIEWS)
 
 

@@ -191,7 +191,7 @@ def test_views_show_the_newest_run_of_worldwise_only(warehouse: Warehouse) -> No
     for view in ("leaderboard_worldwise", "worldwise_by_culture"):
         assert len(rows_of(warehouse, view)) == 1
     with warehouse.write() as connection:
-        connection.execute("UPDATE run SET evaluation = 'other'")
+        connection.execute("UPDATE run_base SET evaluation = 'other'")
     for view in (
         "leaderboard_worldwise",
         *(f"worldwise_{by}" for by in ("by_culture", "by_dimension", "values")),
