@@ -33,13 +33,15 @@ WHERE NOT r.is_null AND v.value IS NOT NULL AND r.evaluation = coalesce($evaluat
     AND starts_with(r.config_hash, coalesce($config, ''))
 GROUP BY ALL ORDER BY finished DESC, r.evaluation, r.config_hash
 """
+# Codes of answers are made of the name that the run was saved with: a rename must not part them from ratings.
 _VERDICTS = """
-SELECT v.model, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text, v.judged_text,
-    v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded
-FROM verdict AS v JOIN latest_run AS r USING (run_id)
+SELECT if(v.model = r.model, saved.model, v.model) AS model, split_part(v.rubric, ' ', 1) AS dimension,
+    v.group_name, v.item, v.item_text, v.judged_text, v.judge, v.judge_hash, v.rubric, v.verdict, v.value,
+    v.graded
+FROM verdict AS v JOIN latest_run AS r USING (run_id) JOIN run_base AS saved USING (run_id)
 WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
     AND NOT regexp_matches(v.judged, $nulls)
-ORDER BY v.judge, dimension, v.model, v.item, v.judged
+ORDER BY v.judge, dimension, saved.model, v.item, v.judged
 """
 _PEOPLE = "krippendorff_alpha"
 _METRICS = {

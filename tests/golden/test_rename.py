@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deployments.evaluations import evaluation as evaluation_of
+from deployments.show import judged
 from deployments.show.report import page
 from flows.stored import recomputed
 from tests.golden.conftest import Homes
@@ -60,3 +61,14 @@ def test_a_renamed_model_has_its_new_name_everywhere(
     assert new in shown
     checked = list(recomputed(evaluation_of))
     assert [(each.differences, each.reason) for each in checked] == [([], "")] * len(checked) != []
+
+
+@pytest.mark.slow
+@pytest.mark.nets(2)
+def test_codes_of_judged_answers_survive_a_rename(finished: Homes) -> None:
+    """Ratings of an audit find their answers by these codes."""
+    warehouse = Warehouse.open(finished("cure"))
+    before = judged.verdicts(warehouse, judged.choose(warehouse, "cure", None))[1]
+    model = next(iter(before.values())).model
+    rename_model(warehouse, model, "Renamed, step 2000")
+    assert judged.verdicts(warehouse, judged.choose(warehouse, "cure", None))[1] == before != {}
