@@ -1,4 +1,4 @@
-"""What a run of harness tasks was built from, as rows to store, and the tasks of stored rows.
+"""Rows to store of what a run of harness tasks was built from, and the tasks of stored rows.
 
 A run stores each task's settings, its chosen documents and their requests. So its numbers can be recomputed
 after any edit of the YAML or the data, and without them. A task with code of its own is not stored.
