@@ -188,6 +188,6 @@ EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores
     compares=False,
     samples=_samples,
     described=_DESCRIBED,
-    content=kept.content,
+    content=lambda study: kept.content(study.tasks.values()),
     restored=lambda name, rows: replace(EVALUATION, study=partial(build_study, stored=rows)),
 )

@@ -7,33 +7,30 @@ after any edit of the YAML or the data, and without them. A task with code of it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tasks.evaluations.contract import Rows
 from tasks.evaluations.harness import form, library, sources
 from tasks.evaluations.harness.library import Chat, HarnessTask
 from tasks.identity import checked_name
 
-if TYPE_CHECKING:
-    from tasks.evaluations.harness.study import HarnessParams, HarnessStudy
-
 TASK, DOCUMENT = "task", "document"
 
 
-def content(study: HarnessStudy) -> Rows:
-    """Return what a study was built from, as rows ``part_of`` and ``body``; none if a task has code."""
+def content(tasks: Iterable[HarnessTask]) -> Rows:
+    """Return what tasks were built from, as rows ``part_of`` and ``body``; none if one has code."""
     try:
         return [
-            {"part_of": name, "body": json.dumps(body, ensure_ascii=False)} for name, body in _bodies(study)
+            {"part_of": name, "body": json.dumps(body, ensure_ascii=False)} for name, body in _bodies(tasks)
         ]
     except TypeError:  # a function, a class, or a value that is no text or number
         return []
 
 
-def tasks_of(rows: Rows, params: HarnessParams) -> list[HarnessTask]:
+def tasks_of(rows: Rows, fewshot: int | None, fewshot_seed: int) -> list[HarnessTask]:
     """Return the tasks of stored rows, as ``library.load_tasks`` returned them.
 
     Raises:
@@ -43,13 +40,13 @@ def tasks_of(rows: Rows, params: HarnessParams) -> list[HarnessTask]:
     for row in rows:
         parts.setdefault(str(row["part_of"]), []).append(json.loads(row["body"]))
     return [
-        _task(head, [body for name, *body in parts[DOCUMENT] if name == head[0]], params)
+        _task(head, [body for name, *body in parts[DOCUMENT] if name == head[0]], fewshot, fewshot_seed)
         for head in sorted(parts[TASK], key=lambda head: head[0])
     ]
 
 
-def _bodies(study: HarnessStudy) -> Iterator[tuple[str, Any]]:
-    for task in study.tasks.values():
+def _bodies(tasks: Iterable[HarnessTask]) -> Iterator[tuple[str, Any]]:
+    for task in tasks:
         yield TASK, [task.name, dict(task.config), task.n_documents, task.why_not]
         for doc, fields in task.documents.items():
             asked = [_written(own.get(doc)) for own in (task.instances, task.without)]
@@ -68,7 +65,9 @@ def _written(instances: Sequence[Any] | None) -> list[Any] | None:
     return [shared, [[each.repeats, *each.args[1:]] for each in instances]]
 
 
-def _task(head: Sequence[Any], documents: Sequence[Sequence[Any]], params: HarnessParams) -> HarnessTask:
+def _task(
+    head: Sequence[Any], documents: Sequence[Sequence[Any]], fewshot: int | None, fewshot_seed: int
+) -> HarnessTask:
     name, config, n_documents, why_not = head
     form.check(checked_name(name, "the name of a task"), config)
     with TemporaryDirectory() as folder:
@@ -77,8 +76,8 @@ def _task(head: Sequence[Any], documents: Sequence[Sequence[Any]], params: Harne
         own = library.built(
             sources.Entry(name, config, file.parent),
             sources.data_of(sources.Entry(name, config, file.parent), {name: str(file)}, {}),
-            params.fewshot,
-            params.fewshot_seed,
+            fewshot,
+            fewshot_seed,
         )
     instances, without = (
         {doc: _read(name, own, doc, fields, asked[place])

@@ -211,7 +211,7 @@ def build_study(
         raise ValueError("--tasks: name a task of lm-evaluation-harness, or a YAML file of one")
     if params.multiturn and not params.chat:
         raise ValueError("--multiturn needs chat turns: add --chat")
-    tasks = kept.tasks_of(stored, params) if stored else load_tasks(
+    tasks = kept.tasks_of(stored, params.fewshot, params.fewshot_seed) if stored else load_tasks(
         params.tasks, params.data, params.revision, params.fewshot, params.fewshot_seed,
         lambda documents: _chosen(documents, params.cluster, params.limit),
         params.chat, params.multiturn, params.system,
