@@ -72,7 +72,7 @@ def _stored(home: Path, n_items: int, n_models: int) -> Result:
     params = CulturallParams.model_validate({"models": models, **profile})
     evaluate(EVALUATION, params)
     with Warehouse.open().write() as connection:
-        connection.execute("UPDATE run SET status = 'running', finished_at = NULL")
+        connection.execute("UPDATE run_base SET status = 'running', finished_at = NULL")
         connection.execute("DELETE FROM metric_value_base")
         connection.execute("DELETE FROM cohort")
     start, cpu = time.perf_counter(), time.process_time()

@@ -30,7 +30,7 @@ SLICES = 60
 """Number of further rows of ``metric_value`` for every metric of a run."""
 
 RUNS = """
-INSERT INTO run BY NAME SELECT run_id, evaluation, model, false AS is_null, 'demo' AS profile,
+INSERT INTO run_base BY NAME SELECT run_id, evaluation, model, false AS is_null, 'demo' AS profile,
     evaluation AS config_hash, model AS engine_hash, '{}' AS params, '{"kind": "openai"}' AS engine,
     '{}' AS item_lists, 'none' AS boundary_rule, '0' AS code_version, ended AS started_at,
     ended AS finished_at, 'finished' AS status, occasion

@@ -34,7 +34,7 @@ STATEMENTS = {
 }
 
 _RUNS = """
-INSERT INTO run BY NAME SELECT md5('r' || i) AS run_id, if(i % 2 = 0, 'cure', 'fmlama') AS evaluation,
+INSERT INTO run_base BY NAME SELECT md5('r' || i) AS run_id, if(i % 2 = 0, 'cure', 'fmlama') AS evaluation,
     'model-' || i // 2 % 100 AS model, false AS is_null, 'demo' AS profile, md5('c' || i % 2) AS config_hash,
     md5('e' || i // 2 % 100) AS engine_hash, md5('m' || i // 2 % 100) AS model_hash,
     json_object('seed', 1, 'benchmarks', ['a', 'b'], 'rest', repeat('p', 400)) AS params,

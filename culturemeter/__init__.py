@@ -169,7 +169,9 @@ def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame
     warehouse = connect()
     configure(warehouse.home)
     from flows import comparison, runs
+    from warehouse.names import shown_name
 
+    first, second = shown_name(warehouse, first), second and shown_name(warehouse, second)
     pairs = comparison.chosen_pairs(
         runs.every_finished(warehouse), comparison.ComparedRuns(first, second, **which)
     )

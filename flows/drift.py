@@ -32,8 +32,8 @@ VLLM = "vLLM batches prompts as they come, and another order of sums rounds othe
 """Measured: SmolLM2 in bfloat16 on a CPU: 2 of 24 lists differed between two starts, by at most 0.32."""
 OTHER_MACHINE = "another processor, number of threads or library version rounds differently"
 _REQUESTS = """
-SELECT u.kind, q.topic, q.label, u.request_hash, list(u.unit) AS units
-FROM run_request AS q JOIN part_unit AS u USING (request_hash)
+SELECT u.kind, q.topic, q.label, u.request_hash, list(u.unit) AS units, r.model
+FROM run_request AS q JOIN part_unit AS u USING (request_hash) JOIN run_base AS r ON r.run_id = q.run_id
 WHERE q.run_id = $run AND list_contains($kinds, u.kind) GROUP BY ALL
 """
 _ANSWERS = {
@@ -132,14 +132,14 @@ def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float |
     The largest change is that of log-probabilities; None if none changed.
     """
     common, changed, largest = 0, 0, None
-    first, second = ({(k, t, lab): (h, u) for k, t, lab, h, u in _requests(warehouse, run)} for run in pair)
+    first, second = ({(k, t, lab): rest for k, t, lab, *rest in _requests(warehouse, run)} for run in pair)
     for key in sorted(first.keys() & second.keys()):
         kind, column = key[0], _ANSWERS[key[0]]
         key_columns, unit = list(KINDS[kind].key), KINDS[kind].unit
         columns = ["model", *dict.fromkeys([unit, *key_columns]), column]
         one, two = (
-            read_answers(warehouse, kind, *requests[key], columns).filter(pl.col("model") == run.model)
-            for requests, run in zip((first, second), pair, strict=True)
+            read_answers(warehouse, kind, request, units, columns).filter(pl.col("model") == saved)
+            for request, units, saved in (first[key], second[key])
         )
         both = one.join(two, on=key_columns, suffix="_second")
         differing = both.filter(pl.col(column).ne_missing(pl.col(f"{column}_second")))
@@ -152,7 +152,7 @@ def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float |
 
 
 def _requests(warehouse: Warehouse, run: FinishedRun) -> list[Any]:
-    """Return kind, topic, label, hash and units of each request of a run."""
+    """Return kind, topic, label, hash and units of each request of a run, and the name it was saved with."""
     return warehouse.query(_REQUESTS, {"run": run.run_id, "kinds": list(_ANSWERS)}).rows()
 
 

@@ -155,10 +155,14 @@ def _run_row(session: RunSession, run: str, model: str, engine: Engine | None = 
 
 
 def _store_content(session: RunSession) -> str:
-    """Store what the study was built from, once by content; return its hash, "" if it is in code or packs."""
+    """Store what the study was built from, once by content; return its hash.
+
+    It is "" if the content is in code or packs, or if functions of the user's belong to it.
+    """
     if session.evaluation.content is None:
         return ""
-    rows = session.evaluation.content(session.study)
+    if not (rows := session.evaluation.content(session.study)):
+        return ""
     name = digest([session.evaluation.name, rows], 32)
     if steps.stored("content", name, [name], ("place",)).is_empty():
         ids = dict.fromkeys(("content", "request_hash", "run_id"), name) | {"model": session.evaluation.name}

@@ -17,20 +17,23 @@ _RUN = """
 SELECT run_id, evaluation, config_hash, model, engine_hash, coalesce(occasion, '') AS occasion, profile,
     params, engine, item_lists->>'content' AS content, boundary_rule, code_version, started_at, finished_at
 FROM run WHERE NOT is_null"""
-_FROZEN = f"""{_RUN} AND config_hash = $config
+# Rows are computed under the names that runs were saved with, so a rename changes none, even during a run.
+_SAVED = _RUN.replace("FROM run ", "FROM run_base ")
+_FROZEN = f"""{_SAVED} AND config_hash = $config
     AND run_id IN (SELECT run_id FROM cohort WHERE config_hash = $config AND cohort = $cohort)
 ORDER BY model"""
 FINISHED = f"{_RUN} AND status = 'finished'"
-_EVERY = f"""SELECT of_run.* FROM ({FINISHED}) AS of_run
+_EVERY = """SELECT of_run.* FROM ({runs} AND status = 'finished') AS of_run
 LEFT JOIN report_configuration AS c
 ON c.evaluation = of_run.evaluation AND c.configuration = of_run.config_hash
 ORDER BY c.place NULLS LAST, of_run.finished_at DESC, of_run.run_id"""
-_NEWEST = f"""{FINISHED} AND config_hash = $config
+_NEWEST = f"""{_SAVED} AND status = 'finished' AND config_hash = $config
 QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1"""
 _IS_FINISHED = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
 _N_LOST = """SELECT coalesce(sum(n_lost), 0) FROM answer_loss
 WHERE request_hash = ? AND role = 'candidate' AND reason LIKE ?"""
-_NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? AND NOT is_null"
+_NAMESAKES = """SELECT DISTINCT unnest([b.model, r.model]) AS model, engine_hash
+FROM run_base AS b JOIN run AS r USING (run_id, engine_hash) WHERE b.config_hash = ? AND NOT b.is_null"""
 
 
 @dataclass(frozen=True)
@@ -84,18 +87,21 @@ def selected(
     ]
 
 
-def every_finished(warehouse: Warehouse | None = None) -> list[FinishedRun]:
-    """Return all finished runs but those of null models: in the leaderboards' order, then newest first."""
-    return selected(_EVERY, warehouse=warehouse)
+def every_finished(warehouse: Warehouse | None = None, *, as_saved: bool = False) -> list[FinishedRun]:
+    """Return all finished runs but those of null models: in the leaderboards' order, then newest first.
+
+    as_saved: whether under the names that the runs were saved with, in place of those that are shown.
+    """
+    return selected(_EVERY.format(runs=_SAVED if as_saved else _RUN), warehouse=warehouse)
 
 
 def newest(config_hash: str) -> list[FinishedRun]:
-    """Return the newest finished run of each engine under a configuration."""
+    """Return the newest finished run of each engine under a configuration, named as it was saved."""
     return selected(_NEWEST, {"config": config_hash})
 
 
 def frozen(config_hash: str, cohort: str) -> list[FinishedRun]:
-    """Return the runs of a frozen cohort, sorted by model; none if the cohort is not frozen."""
+    """Return the runs of a frozen cohort, named and sorted as saved; none if the cohort is not frozen."""
     return selected(_FROZEN, {"config": config_hash, "cohort": cohort})
 
 

@@ -46,7 +46,7 @@ ORDER BY evaluation, model, occasion, run_id
 _STORED = """
 SELECT r.model, m.metric, m.slice_kind, m.slice, m.value, m.unscored_reason, m.n_scored, m.n_unscored,
     m.ci_low, m.ci_high, m.null_value
-FROM metric_value AS m JOIN run AS r USING (run_id)
+FROM metric_value AS m JOIN run_base AS r USING (run_id)
 WHERE r.config_hash = $config AND coalesce(r.occasion, '') = $occasion AND r.status = 'finished'
     AND r.code_version = $version
 """
@@ -216,7 +216,7 @@ def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Ite
     def group_key(run: FinishedRun) -> tuple[str, str, str, str]:
         return run.evaluation, run.config_hash, run.occasion, run.code_version
 
-    every = sorted(runs.every_finished(), key=lambda run: (*group_key(run), run.model))
+    every = sorted(runs.every_finished(as_saved=True), key=lambda run: (*group_key(run), run.model))
     for (name, config, occasion, version), runs_of_group in groupby(every, group_key):
         group = list(runs_of_group)
         try:

@@ -104,7 +104,9 @@ def take_lists(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
         The number of versions that are new here, and of the others.
     """
     named = "SELECT DISTINCT value FROM (SELECT unnest(map_values(lists)) AS value FROM ({}))"
-    lists = named.format("SELECT from_json(item_lists, '\"MAP(VARCHAR, VARCHAR)\"') AS lists FROM other.run")
+    lists = named.format(
+        "SELECT from_json(item_lists, '\"MAP(VARCHAR, VARCHAR)\"') AS lists FROM other.run_base"
+    )
     every = f"SELECT list_hash FROM other.item_list WHERE list_hash IN ({lists})"
     n_all = _n(connection, f"SELECT count(*) FROM ({every})")
     connection.execute(f"CREATE TEMP TABLE new_key AS FROM ({every}) ANTI JOIN item_list USING (list_hash)")

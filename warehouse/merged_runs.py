@@ -26,7 +26,7 @@ _PROVENANCE = ("part", "run_id", "model")
 _RUNS = """
 SELECT o.run_id, o.evaluation, o.model, o.is_null, o.status, o.config_hash, t.status AS here,
     coalesce(o.params->>'cohort', 'first') AS cohort
-FROM other.run AS o LEFT JOIN run AS t USING (run_id) ORDER BY o.started_at, o.run_id
+FROM other.run_base AS o LEFT JOIN run_base AS t USING (run_id) ORDER BY o.started_at, o.run_id
 """
 _COHORTS = """
 SELECT config_hash, cohort, list_sort(list(run_id)) AS runs FROM {db}cohort GROUP BY ALL ORDER BY ALL

@@ -28,6 +28,7 @@ from warehouse.literals import list_parts
 from warehouse.local_store import LocalStore
 from warehouse.merged_rows import GROUPS, conflicts_of, take_groups, take_lists, take_recipes
 from warehouse.merged_runs import OF_ALL, Decision, Home, decide
+from warehouse.names import take_names
 from warehouse.needed import empty_files
 from warehouse.part_kinds import KINDS, create_empty_parts, is_as_written
 from warehouse.parts import CorruptPart, read_content, read_orphan, register_parts, units_of
@@ -48,7 +49,7 @@ ORDER BY ALL
 _FORGET = (
     "DELETE FROM part_unit_base WHERE run_id = $run AND kind NOT IN (SELECT unnest($of_all::VARCHAR[]))",
     "DELETE FROM run_request WHERE run_id = $run AND len($of_all::VARCHAR[]) > 0",
-    "DELETE FROM run WHERE run_id = $run AND len($of_all::VARCHAR[]) > 0",
+    "DELETE FROM run_base WHERE run_id = $run AND len($of_all::VARCHAR[]) > 0",
 )
 _TAKE = """
 INSERT INTO {table} BY NAME FROM other.{table} WHERE run_id IN (SELECT unnest($runs::VARCHAR[]))
@@ -56,7 +57,7 @@ INSERT INTO {table} BY NAME FROM other.{table} WHERE run_id IN (SELECT unnest($r
 _TAKE_COHORTS = "INSERT INTO cohort BY NAME FROM other.cohort SEMI JOIN incoming USING (config_hash, cohort)"
 _COUNTS = """
 SELECT count(*) FILTER (kind IN (SELECT unnest($of_all::VARCHAR[]))) AS answers,
-    (SELECT count(*) FROM other.run) AS runs FROM other.part_unit_base
+    (SELECT count(*) FROM other.run_base) AS runs FROM other.part_unit_base
 """
 
 Report = Callable[[int, int], None]
@@ -156,7 +157,7 @@ class _Merging:
         units = fetched(connection.execute(_UNITS, {"of_all": list(OF_ALL), "runs": runs}))
         broken = pl.DataFrame([*self.damaged], {"kind": pl.String, "part": pl.String}, orient="row")
         units = units.filter(pl.col("kind").is_in(list(KINDS))).join(broken, on=["kind", "part"], how="anti")
-        for table in ("run", "run_request", "metric_value_base"):
+        for table in ("run_base", "run_request", "metric_value_base"):
             connection.execute(_TAKE.format(table=table), {"runs": runs})
         if decision.cohorts.height:
             execute_with(connection, decision.cohorts, _TAKE_COHORTS)
@@ -173,6 +174,9 @@ class _Merging:
         for group in GROUPS:
             self.conflicts += conflicts_of(connection, group)
             self.counts.append((group.what, *take_groups(connection, group)))
+        n_taken, n_left, lines = take_names(connection)
+        self.conflicts += lines
+        self.counts.append(("names of models", n_taken, n_left))
         self.counts.append(("metrics of recipes", *take_recipes(connection, self.target.store)))
         return units
 

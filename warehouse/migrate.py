@@ -3,8 +3,8 @@
 The database is a private draft, which is published once, when all is done (`Warehouse.open`). So each
 migration commits by itself: DuckDB refuses to alter a table that the same transaction has updated.
 
-The views of the part kinds come first, then those of views/. A migration drops a view that is no longer
-needed.
+The views of the part kinds come first, after those that they use, then those of views/. A migration drops a
+view that is no longer needed.
 """
 
 import hashlib
@@ -24,6 +24,7 @@ _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
 _PARTS = "{parts}"  # in a view's text: the folder of parts
 _DOUBTS = "{doubts}"  # in a view's text: the rows of all views <evaluation>_doubt
+_BEFORE_KINDS = "00_"  # names of the views that those of the kinds use begin with it
 _BEFORE = "001_core.sql"
 """Name of the first migration before version 0.2.0, whose files became one."""
 _TOO_OLD = (
@@ -201,7 +202,8 @@ def _views() -> list[tuple[str, str]]:
     evaluations = [file.parent.name for file in files if file.stem.endswith(f"_{file.parent.name}_doubt")]
     doubts = "\nUNION ALL\n".join(f"FROM {name}_doubt" for name in evaluations)
     texts = [(str(file), file.read_text(encoding="utf-8").replace(_DOUBTS, doubts)) for file in files]
-    return [*kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *texts]
+    n_first = sum(file.name.startswith(_BEFORE_KINDS) for file in files)
+    return [*texts[:n_first], *kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *texts[n_first:]]
 
 
 def _version(file: Path) -> int:

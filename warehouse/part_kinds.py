@@ -130,7 +130,7 @@ def kind_view(kind: PartKind) -> str:
     The columns are run_id, model, the kind's own, the computed ones, request_hash and part.
     """
     own_columns = [name for name in kind.declared if name not in ("part", "request_hash", "run_id", "model")]
-    columns = [f'p."{name}"' for name in ("run_id", "model", *own_columns)]
+    columns = ["p.run_id", "coalesce(n.model, p.model) AS model", *(f'p."{name}"' for name in own_columns)]
     columns += [f'{sql} AS "{name}"' for name, (sql, _) in kind.computed.items()]
     view = _VIEW.format(
         kind=kind.name,

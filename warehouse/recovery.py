@@ -41,7 +41,7 @@ _UNITS = "SELECT kind, part, request_hash, unit, n_rows FROM part_unit ORDER BY 
 _UNREGISTER = "DELETE FROM part_unit_base WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 # This includes null models, which nobody runs by name: a run of their configuration computes them again.
 _REOPEN = """
-UPDATE run SET status = 'failed' WHERE status = 'finished' AND (config_hash, coalesce(occasion, '')) IN (
+UPDATE run_base SET status = 'failed' WHERE status = 'finished' AND (config_hash, coalesce(occasion, '')) IN (
     SELECT (config_hash, coalesce(occasion, '')) FROM run JOIN part_unit USING (run_id)
     WHERE kind = 'metric_row' AND (kind, part) IN (SELECT (kind, part) FROM incoming)
 )

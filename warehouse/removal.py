@@ -147,7 +147,7 @@ def remove(
             execute_with(connection, removal.units, _UNREGISTER)
         parts = pl.concat([numbers, removal.units.select("kind", "part")])
         execute_with(connection, parts, _SUPERSEDE, {"at": now()})
-        for table in ("run_request", "cohort", "run"):
+        for table in ("run_request", "cohort", "run_base"):
             connection.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT unnest(?))", [going])
     return removal
 

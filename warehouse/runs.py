@@ -19,15 +19,15 @@ from warehouse.storage import WarehouseError, as_numbers, columns_of, execute_wi
 # Clocks are set back, and machines that share a warehouse have several. So that later runs are newer all the
 # same, a run begins and ends after the end of every run that had ended before.
 _SAVE_RUN = """
-INSERT INTO run BY NAME SELECT * REPLACE (
-    greatest(started_at, (SELECT max(finished_at) FROM run) + INTERVAL 1 MICROSECOND) AS started_at
+INSERT INTO run_base BY NAME SELECT * REPLACE (
+    greatest(started_at, (SELECT max(finished_at) FROM run_base) + INTERVAL 1 MICROSECOND) AS started_at
 ) FROM incoming
 ON CONFLICT (run_id) DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, status = 'running'
-WHERE run.status <> 'finished'
+WHERE run_base.status <> 'finished'
 """
 _FINISH_RUN = """
-UPDATE run SET status = $status, finished_at = greatest(
-    $now::TIMESTAMP, started_at, (SELECT max(finished_at) FROM run) + INTERVAL 1 MICROSECOND
+UPDATE run_base SET status = $status, finished_at = greatest(
+    $now::TIMESTAMP, started_at, (SELECT max(finished_at) FROM run_base) + INTERVAL 1 MICROSECOND
 ), n_answers = (
     SELECT count(*) FROM part_unit SEMI JOIN (FROM run_request WHERE run_id = $run_id) USING (request_hash)
 ) WHERE run_id = $run_id RETURNING run_id

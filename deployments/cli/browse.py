@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.common import Occasion, check_evaluation, errors, of_evaluations
+from deployments.cli.common import Occasion, as_shown, check_evaluation, errors, of_evaluations
 from deployments.cli.which import Config, Profile, evaluations, of_hash
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
 from deployments.show.display import out, say, working
@@ -147,6 +147,7 @@ def runs_of(
     from flows.stored import finished_runs
 
     profile, config = which
+    model = model and as_shown(warehouse, model)
     if name is None and config:
         name = of_hash(warehouse, config)[0]
     if name is not None:

@@ -16,7 +16,7 @@ import typer
 
 from deployments.serve.server import ServerError
 from deployments.show.display import Format, say
-from warehouse import WarehouseError, interruption
+from warehouse import Warehouse, WarehouseError, interruption
 
 EXPECTED = (WarehouseError, ServerError, ValueError, OSError)
 """Errors that a user can put right. EngineError and ScrapeError are too, but import slowly."""
@@ -55,6 +55,15 @@ def check_evaluation(name: str | None) -> None:
 
     if name is not None and name not in doors():
         raise WarehouseError(unknown(name))
+
+
+def as_shown(warehouse: Warehouse, model: str) -> str:
+    """Return the name that a model is shown under, after a line that says so if it was named otherwise."""
+    from warehouse.names import shown_name
+
+    if (shown := shown_name(warehouse, model)) != model:
+        say(f"{model} is shown as {shown}", "note:", "yellow")
+    return shown
 
 
 @contextmanager

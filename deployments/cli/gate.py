@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from deployments.cli.common import As, errors
+from deployments.cli.common import As, as_shown, check_evaluation, errors
 from deployments.show import display
 from deployments.show.display import Format, interval, number
 from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from flows.gates import Policy, Rule
+
+Named = TypeVar("Named", "Policy", "Rule")
 
 CODES = {"GO": 0, "NO-GO": 1, "INCONCLUSIVE": 3}
 """Exit code of each verdict; 2 is a fault of the policy or the warehouse."""
@@ -39,21 +44,22 @@ def gate(
     - `culturemeter gate policy.toml --format json`
     """
     with errors(code=FAULT):
-        from deployments.cli.common import check_evaluation
         from deployments.show.configurations import shown_configuration
-        from flows.gates import Rule, judge, read_policy
+        from flows.gates import judge, read_policy
 
         policy = read_policy(file)
         warehouse = Warehouse.existing()
         replaced = {"model": model, "occasion": occasion}
         changes = {name: value for name, value in replaced.items() if value is not None}
-        rules = [rule.model_copy(update=changes) for rule in policy.rule]
+        rules = [_as_shown(warehouse, rule.model_copy(update=changes)) for rule in policy.rule]
 
         def configuration(evaluation: str, rule: Rule) -> str:
             check_evaluation(evaluation)
             return shown_configuration(warehouse, evaluation, rule.profile, rule.config)
 
-        verdict, rows = judge(warehouse, policy.model_copy(update={"rule": rules}), configuration)
+        verdict, rows = judge(
+            warehouse, _as_shown(warehouse, policy).model_copy(update={"rule": rules}), configuration
+        )
         lines = [
             {
                 "verdict": row.finding.verdict, "requirement": row.words, "value": row.value,
@@ -65,6 +71,12 @@ def gate(
         ]  # fmt: skip
         _print(form, verdict, policy.level, policy.looks, lines)
     raise typer.Exit(CODES[verdict])
+
+
+def _as_shown(warehouse: Warehouse, of: Named) -> Named:
+    """Return a policy or rule with the names that its models are shown under."""
+    names = {"model": of.model, "baseline": of.baseline}
+    return of.model_copy(update={k: as_shown(warehouse, name) for k, name in names.items() if name})
 
 
 def _print(form: Format, verdict: str, level: float, looks: int, lines: list[dict[str, Any]]) -> None:

@@ -68,6 +68,30 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
         show(pl.DataFrame(rows), form, is_wide=wide)
 
 
+@app.command("rename")
+def models_rename(
+    model: Annotated[str, typer.Argument(metavar="OLD", help="its name, or the beginning of its model_hash")],
+    name: Annotated[str, typer.Argument(metavar="NEW", help="name to show; its own earlier name undoes it")],
+) -> None:
+    """Show a model that was run under another name, on boards and pages, in SQL and in exports.
+
+    No stored row changes, and the old name still finds the model. Judges keep the names of their specs.
+
+    Example: `culturemeter models rename my-checkpoint "Our model, step 2000"`
+    """
+    from tasks.identity import checked_name
+    from warehouse.names import rename_model
+
+    with errors():
+        renamed = rename_model(Warehouse.existing(), model, checked_name(name, "the new name"))
+        before = ", ".join(renamed.before)
+        runs = f"{renamed.n_runs} run{'s' * (renamed.n_runs != 1)}"
+        say(
+            f"{before} is shown as {renamed.name} from now on: {runs}; earlier pages keep the old name",
+            "renamed",
+        )
+
+
 @app.command("prepare")
 def models_prepare(
     names: Annotated[list[str] | None, typer.Argument(help="default: all embedded models")] = None,

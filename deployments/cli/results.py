@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from deployments.cli.common import As, Occasion, Wide, check_evaluation, errors, of_evaluations
+from deployments.cli.common import As, Occasion, Wide, as_shown, check_evaluation, errors, of_evaluations
 from deployments.cli.which import Config, Profile, chosen, whole
 from deployments.evaluations import doors
 from deployments.serve.server import configure, connect
@@ -207,6 +207,7 @@ def compare(
         check_evaluation(evaluation)
         warehouse = Warehouse.existing()
         config, against_config = whole(warehouse, config), whole(warehouse, against_config)
+        first, second = as_shown(warehouse, first), second and as_shown(warehouse, second)
         wanted = comparison.ComparedRuns(first, second, evaluation, occasion, against, config, against_config)
         finished = every_finished(warehouse)
         finished = of_shown(warehouse, finished, wanted, profile) if config is None else finished
@@ -337,10 +338,7 @@ def ranking(
     ] = None,
     explication: Annotated[
         bool,
-        typer.Option(
-            "--explication",
-            help="correlate the newest configuration of explication with the other evaluations",
-        ),
+        typer.Option("--explication", help="correlate explication's newest configuration with the others"),
     ] = False,
     form: As = Format.table,
     wide: Wide = False,

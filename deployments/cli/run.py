@@ -65,6 +65,7 @@ Examples:
 _AGAIN = "generate everything anew, on an occasion named after the time; earlier answers are kept"
 _SETTINGS = "with --dry-run: list every setting beside the paper's, as profile paper does"
 PAPER = "paper"
+_SHOWN = "SELECT run_id, model FROM run WHERE run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY model"
 _PROBE = """measure for up to five seconds how fast a model scores here, if that was never measured
 (default: yes before a run, no on a dry run)"""
 _CODE = "allow engine specs to run Python code of the model's repository: read the code first"
@@ -232,12 +233,17 @@ def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
     from deployments.show.losses import losses
     from warehouse.querying import Rows
 
-    models = [model for model in session.lost_of if model in session.ids]
+    own_runs = {session.ids[model]: model for model in session.lost_of if model in session.ids}
+    shown = dict(warehouse.query(_SHOWN, [[*own_runs]]).rows())
+    models = set(shown.values())
     if not models:
         return
     board = boards.board_for_people(warehouse, name, session.config, None, doors()[name].columns)
     if own := [row for row in board if row.get("model") in models]:
         show_rows(Rows.from_dicts(own), f"{name}, config {session.config}", is_wide=False)
+    for run, model in shown.items():
+        if model != own_runs[run]:
+            say(f"{own_runs[run]} is shown as {model}", "note:", "yellow")
     for line in losses(warehouse, name, session.config, models, above=0.0):
         say(line, "lost:", "yellow")
 

@@ -180,20 +180,21 @@ def rm(
 ) -> None:
     """Show what would be deleted with a run; `--delete` deletes it. What other runs need is kept."""
     from deployments.evaluations import evaluation, sound
+    from flows.runs import status_of
     from warehouse.removal import find_run, removable, remove
 
     with errors():
         warehouse = Warehouse.existing()
         with warehouse.read() as connection:
-            name = find_run(connection, run)[1]
+            run_id, name, _, status = find_run(connection, run)
         compares = name not in sound() or evaluation(name).compares  # of a pack that is gone: nobody knows
-        act = remove if delete else removable
+        act, status = remove if delete else removable, status_of(warehouse, {run_id: status})[run_id]
         going = act(warehouse, run, answers, compares=compares, with_cohort=with_cohort)
-        say(f"run {going.run_id}: {going.evaluation}, {going.model}, {going.status}", style="")
+        say(f"run {going.run_id}: {going.evaluation}, {going.model}, {status}", style="")
         if going.others:
             say(f"and {len(going.others)} runs of its cohort: {', '.join(going.others)}", style="")
         kinds = going.units.group_by("kind").agg(n=pl.len()).sort("kind")
-        parts = [f"{n:,} units of {kind}" for kind, n in kinds.rows()]
+        parts = [f"{n:,} unit{'s' * (n != 1)} of {kind}" for kind, n in kinds.rows()]
         what = ", ".join([f"{going.n_metrics:,} numbers", *parts])
         if going.obstacle:
             say(f"{what}; but {going.obstacle}", "stays", "yellow")

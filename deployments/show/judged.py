@@ -33,12 +33,14 @@ WHERE NOT r.is_null AND v.value IS NOT NULL AND r.evaluation = coalesce($evaluat
     AND starts_with(r.config_hash, coalesce($config, ''))
 GROUP BY ALL ORDER BY finished DESC, r.evaluation, r.config_hash
 """
+# Codes of answers are made of the name that the run was saved with: a rename must not part them from ratings.
 _VERDICTS = """
 WITH judged AS (
-    SELECT v.*, r.evaluation, regexp_matches(v.judged, $nulls) AS is_null_text,
+    SELECT v.* REPLACE (if(v.model = r.model, saved.model, v.model) AS model), r.evaluation,
+        regexp_matches(v.judged, $nulls) AS is_null_text,
         CASE WHEN r.evaluation = 'fmlama' OR split_part(v.judged, ':', 1) IN ('real', 'native') THEN ''
             ELSE split_part(v.judged, ':', 1) END AS source
-    FROM verdict AS v JOIN latest_run AS r USING (run_id)
+    FROM verdict AS v JOIN latest_run AS r USING (run_id) JOIN run_base AS saved USING (run_id)
     WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
 )
 SELECT v.run_id, v.model, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text,

@@ -166,8 +166,11 @@ def test_shape_fits_only_with_memory_for_a_pass() -> None:
 def test_the_profile_full_has_this_many_log_probabilities(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchmarks import orchestration
+    from flows.session import prepare
+    from tasks.evaluations.spectral.evaluation import EVALUATION
+    from tasks.evaluations.spectral.params import SpectralParams
 
     monkeypatch.setenv("CULTUREMETER_HOME", str(home))
-    (home / "engines" / f"{orchestration.ENGINE}.toml").write_text('kind = "fake"\nmodel = "b"\n')
-    assert orchestration.full_plan() == gpu_day.N_FULL
+    (home / "engines" / "shape.toml").write_text('kind = "fake"\nmodel = "b"\n')
+    session = prepare(EVALUATION, SpectralParams(models=["shape"]))
+    assert sum(line.n_units for line in session.plan.lines) == gpu_day.N_FULL

@@ -54,7 +54,9 @@ def aged(copied_home: Callable[[], Path]) -> Path:
             call(*RUN, *(("--occasion", occasion) if occasion else ()))
     with Warehouse.open(home).write() as connection:
         for column in ("started_at", "finished_at"):
-            earlier = f"UPDATE run SET {column} = {column} - INTERVAL 100 DAY WHERE occasion IN ('w1', 'w2')"
+            earlier = (
+                f"UPDATE run_base SET {column} = {column} - INTERVAL 100 DAY WHERE occasion IN ('w1', 'w2')"
+            )
             connection.execute(earlier)
     return home
 

@@ -131,7 +131,7 @@ def store(warehouse: Warehouse, row: dict[str, Any], n: int) -> None:
     """Store n completions of an engine in a run."""
     with warehouse.write() as connection:
         connection.execute(
-            "INSERT OR IGNORE INTO run BY NAME SELECT ? AS run_id, ? AS evaluation, ? AS model, "
+            "INSERT OR IGNORE INTO run_base BY NAME SELECT ? AS run_id, ? AS evaluation, ? AS model, "
             "false AS is_null, 'p' AS profile, 'c' AS config_hash, 'h' AS engine_hash, '{}' AS params, "
             "'{}' AS engine, '{}' AS item_lists, '' AS boundary_rule, '' AS code_version, "
             "now() AS started_at, 'running' AS status",
@@ -160,7 +160,7 @@ def test_speed_is_the_median_over_past_parts(warehouse: Warehouse) -> None:
     times = [begun + timedelta(seconds=sum(gaps[: n + 1])) for n in range(len(gaps))]
     with warehouse.write() as connection:
         connection.execute(
-            "INSERT INTO run BY NAME SELECT 'r' AS run_id, 'e' AS evaluation, 'm' AS model, "
+            "INSERT INTO run_base BY NAME SELECT 'r' AS run_id, 'e' AS evaluation, 'm' AS model, "
             "false AS is_null, 'p' AS profile, 'c' AS config_hash, ? AS engine_hash, '{}' AS params, "
             "'{}' AS engine, '{}' AS item_lists, '' AS boundary_rule, '' AS code_version, "
             "now() AS started_at, 'running' AS status",

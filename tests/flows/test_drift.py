@@ -46,7 +46,7 @@ def test_only_moved_headlines_are_marked(warehouse: Warehouse) -> None:
     assert look(warehouse, DriftParams(evaluations=["fmlama"]))[0].is_empty()
     assert look(warehouse, DriftParams(days=1))[0].height == 3
     with warehouse.write() as connection:
-        connection.execute("UPDATE run SET finished_at = finished_at - INTERVAL 9 DAY")
+        connection.execute("UPDATE run_base SET finished_at = finished_at - INTERVAL 9 DAY")
     assert look(warehouse, DriftParams(days=8))[0].is_empty()
 
 

@@ -85,7 +85,7 @@ def test_an_unscored_model_takes_no_rank_and_null_models_are_no_contestants(ware
     runs = [culturall(name, values) for name, values in SCORES.items()]
     store(warehouse, [*runs, culturall("lost", np.full(60, np.nan)), culturall("null", EASE + 0.4)])
     with warehouse.write() as connection:
-        connection.execute("UPDATE run SET is_null = true WHERE model = 'null'")
+        connection.execute("UPDATE run_base SET is_null = true WHERE model = 'null'")
     assert sets(warehouse)["accuracy", "c"] == (3, 3)
     assert {model for _, model in sets(warehouse)} == {"a", "b", "c"}
 

@@ -163,7 +163,9 @@ def test_corrupt_parts_are_set_aside_and_requested_again(
     home, (first, *others) = finished(evaluation), net(evaluation).models
     victims = damage(home, evaluation, first)
     with Warehouse.open(home).write() as connection:
-        connection.execute("UPDATE run SET status = 'running', finished_at = NULL WHERE model = ?", [first])
+        connection.execute(
+            "UPDATE run_base SET status = 'running', finished_at = NULL WHERE model = ?", [first]
+        )
         connection.execute("DELETE FROM metric_value_base WHERE model = ?", [first])
     message = victims[0].stem  # the part is requested again in the same run, or named by an error
     try:

@@ -104,7 +104,7 @@ def of_wordings(samples: Samples) -> dict[str, float]:
 QUICK = ("culturall", "cure", "spectral")
 """Two that write, of which another test uses the first, and one that scores: the others take long."""
 
-CHANGED = "UPDATE run SET params = json_merge_patch(params, '{\"seed\": 9}') WHERE model = 'fake-a'"
+CHANGED = "UPDATE run_base SET params = json_merge_patch(params, '{\"seed\": 9}') WHERE model = 'fake-a'"
 SPECTRAL = """
 SELECT slice, value FROM metric_value
 WHERE run_id = ? AND metric = 'reference_mass' AND slice_kind = 'domain' AND value IS NOT NULL

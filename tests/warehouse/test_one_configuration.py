@@ -36,7 +36,7 @@ def put_runs(connection: Any, config: str, models: str, turn: int, n_answers: in
             run = put_run(
                 connection, evaluation, model, rows, {}, f"{config} {evaluation}", (model, f"lab/{model}")
             )
-            connection.execute("UPDATE run SET n_answers = ? WHERE run_id = ?", [n_answers, run])
+            connection.execute("UPDATE run_base SET n_answers = ? WHERE run_id = ?", [n_answers, run])
 
 
 def shown(warehouse: Warehouse, without: str) -> dict[str, list[tuple[Any, ...]]]:

@@ -77,6 +77,7 @@ def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
         connection.execute(
             "CREATE TABLE part_unit (kind VARCHAR, part VARCHAR, unit VARCHAR, request_hash VARCHAR)"
         )
+        connection.execute("CREATE TABLE renamed_run AS SELECT 'r' AS run_id, 'm' AS saved, 'M' AS model")
         (tmp_path / "parts" / "proverb").mkdir()
         rows = {
             "country": "FR",

@@ -25,8 +25,8 @@ ROWS = {
     "leaderboard": "SELECT evaluation, model, metric, value FROM leaderboard ORDER BY ALL",
 }
 LATER = """
-ALTER TABLE run ADD COLUMN {0} VARCHAR DEFAULT '';
-UPDATE run SET {0} = model || '{0}';
+ALTER TABLE run_base ADD COLUMN {0} VARCHAR DEFAULT '';
+UPDATE run_base SET {0} = model || '{0}';
 """
 OPEN = """
 import pathlib, sys
@@ -82,7 +82,7 @@ def test_home_of_a_release_takes_later_migrations(
     monkeypatch.setattr(migrate_module, "_SCHEMA", later)
     assert rows(released) == before
     added = Warehouse.open(released).query(
-        "SELECT DISTINCT one = model || 'one' AND two = model || 'two' FROM run"
+        "SELECT DISTINCT one = model || 'one' AND two = model || 'two' FROM run_base"
     )
     assert added.item() is True
 

@@ -159,7 +159,7 @@ COMMENT ON COLUMN metric.null_baseline IS 'Source of null_value, such as a null 
 COMMENT ON COLUMN metric.unscored_when IS 'When there is no value.';
 COMMENT ON COLUMN metric.source IS 'Source of the definition.';
 
-CREATE TABLE run (
+CREATE TABLE run_base (
     run_id VARCHAR PRIMARY KEY,
     evaluation VARCHAR NOT NULL,
     model VARCHAR NOT NULL,
@@ -179,25 +179,35 @@ CREATE TABLE run (
     model_hash VARCHAR DEFAULT '',
     n_answers BIGINT DEFAULT 0
 );
-COMMENT ON TABLE run IS 'One evaluation of one model under one configuration by one version of the code.';
-COMMENT ON COLUMN run.run_id IS 'Hash of configuration, engine, boundary rule and code version, and of cohort, packs and occasion if there are any.';
-COMMENT ON COLUMN run.evaluation IS 'Name of the evaluation.';
-COMMENT ON COLUMN run.model IS 'Model, as leaderboards show it.';
-COMMENT ON COLUMN run.is_null IS 'Whether the run is of a null model.';
-COMMENT ON COLUMN run.profile IS 'Run profile that set the parameters, and packs if there are any: smoke + pack NAME.';
-COMMENT ON COLUMN run.config_hash IS 'Hash of everything that must be equal if two models are to be compared.';
-COMMENT ON COLUMN run.engine_hash IS 'Hash of everything that determines the answers of an engine: kind, model, revision, prompt style, precision, options; for a server its address, reasoning and web search. Device, batch size and price are left out.';
-COMMENT ON COLUMN run.params IS 'Parameters of the evaluation.';
-COMMENT ON COLUMN run.engine IS 'Engine spec: kind, model, revision, dtype and so on; for a model server, its host, port and path, or the name that replaces them.';
-COMMENT ON COLUMN run.item_lists IS 'Name to list_hash of the item lists used.';
-COMMENT ON COLUMN run.boundary_rule IS 'Rule by which prefix and continuation were tokenised.';
-COMMENT ON COLUMN run.code_version IS 'Version of the code.';
-COMMENT ON COLUMN run.started_at IS 'When the run last began to work (UTC).';
-COMMENT ON COLUMN run.finished_at IS 'When the run ended: finished, failed or cancelled (UTC); NULL if it is running or was killed.';
-COMMENT ON COLUMN run.status IS 'running, finished, failed or cancelled. Leaderboards show finished runs only.';
-COMMENT ON COLUMN run.occasion IS 'Name of the occasion, such as 2026-w48; empty for a run that uses earlier answers.';
-COMMENT ON COLUMN run.model_hash IS 'Hash of weights with their adapter, revision and prompt style; for a server, of its address, the model''s name, reasoning and web search. It leaves out engine, precision and options, so that evaluations are joined on it. null for null models.';
-COMMENT ON COLUMN run.n_answers IS 'Number of answers stored for the run when it ended, whichever run requested them first. By default pages show the configuration with the most.';
+COMMENT ON TABLE run_base IS 'Runs, under the names that they were saved with. Query run.';
+COMMENT ON COLUMN run_base.run_id IS 'Hash of configuration, engine, boundary rule and code version, and of cohort, packs and occasion if there are any.';
+COMMENT ON COLUMN run_base.evaluation IS 'Name of the evaluation.';
+COMMENT ON COLUMN run_base.model IS 'Model, as its engine''s spec was named.';
+COMMENT ON COLUMN run_base.is_null IS 'Whether the run is of a null model.';
+COMMENT ON COLUMN run_base.profile IS 'Run profile that set the parameters, and packs if there are any: smoke + pack NAME.';
+COMMENT ON COLUMN run_base.config_hash IS 'Hash of everything that must be equal if two models are to be compared.';
+COMMENT ON COLUMN run_base.engine_hash IS 'Hash of everything that determines the answers of an engine: kind, model, revision, prompt style, precision, options; for a server its address, reasoning and web search. Device, batch size and price are left out.';
+COMMENT ON COLUMN run_base.params IS 'Parameters of the evaluation.';
+COMMENT ON COLUMN run_base.engine IS 'Engine spec: kind, model, revision, dtype and so on; for a model server, its host, port and path, or the name that replaces them.';
+COMMENT ON COLUMN run_base.item_lists IS 'Name to list_hash of the item lists used.';
+COMMENT ON COLUMN run_base.boundary_rule IS 'Rule by which prefix and continuation were tokenised.';
+COMMENT ON COLUMN run_base.code_version IS 'Version of the code.';
+COMMENT ON COLUMN run_base.started_at IS 'When the run last began to work (UTC).';
+COMMENT ON COLUMN run_base.finished_at IS 'When the run ended: finished, failed or cancelled (UTC); NULL if it is running or was killed.';
+COMMENT ON COLUMN run_base.status IS 'running, finished, failed or cancelled. Leaderboards show finished runs only.';
+COMMENT ON COLUMN run_base.occasion IS 'Name of the occasion, such as 2026-w48; empty for a run that uses earlier answers.';
+COMMENT ON COLUMN run_base.model_hash IS 'Hash of weights with their adapter, revision and prompt style; for a server, of its address, the model''s name, reasoning and web search. It leaves out engine, precision and options, so that evaluations are joined on it. null for null models.';
+COMMENT ON COLUMN run_base.n_answers IS 'Number of answers stored for the run when it ended, whichever run requested them first. By default pages show the configuration with the most.';
+
+CREATE TABLE model_name (
+    model_hash VARCHAR PRIMARY KEY,
+    name VARCHAR NOT NULL,
+    named_at TIMESTAMP NOT NULL
+);
+COMMENT ON TABLE model_name IS 'Names that the user gave to models (culturemeter models rename). Every view shows them in place of the names that runs were saved with.';
+COMMENT ON COLUMN model_name.model_hash IS 'Model: run.model_hash.';
+COMMENT ON COLUMN model_name.name IS 'Name to show.';
+COMMENT ON COLUMN model_name.named_at IS 'When it was given (UTC).';
 
 CREATE TABLE run_request (
     run_id VARCHAR NOT NULL,

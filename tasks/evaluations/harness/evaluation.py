@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -19,7 +21,7 @@ from tasks.evaluations.contract import (
     Tables,
     comparable,
 )
-from tasks.evaluations.harness import examples, read, rows
+from tasks.evaluations.harness import examples, kept, read, rows
 from tasks.evaluations.harness.library import VERSION, HarnessTask, context_of
 from tasks.evaluations.harness.study import (
     OWN,
@@ -186,4 +188,6 @@ EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores
     compares=False,
     samples=_samples,
     described=_DESCRIBED,
+    content=lambda study: kept.content(study.tasks.values()),
+    restored=lambda name, rows: replace(EVALUATION, study=partial(build_study, stored=rows)),
 )

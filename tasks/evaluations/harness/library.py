@@ -14,7 +14,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -30,13 +30,13 @@ Responses = Sequence[Any]
 """A model's results for a document's instances: each (log-probability, is greedy), or texts."""
 
 
-class _Chat(str):
+class Chat(str):
     """A conversation that the library treats as rendered text; the model's own template renders it later."""
 
     messages: list[Message]
 
     @classmethod
-    def of(cls, messages: Sequence[Message]) -> _Chat:
+    def of(cls, messages: Sequence[Message]) -> Chat:
         own = cls(json.dumps([dict(message) for message in messages], ensure_ascii=False))
         own.messages = [dict(message) for message in messages]
         return own
@@ -57,7 +57,7 @@ class HarnessTask:
         library: the library's own task.
         documents: id (index from 0) -> fields, for the chosen documents. n_documents: number of all
             documents. instances: id -> requests. without: the same without the question; empty if that is
-            impossible, for the reason ``why_not``.
+            impossible, for the reason ``why_not``. config: the settings in its YAML.
     """
 
     name: str
@@ -67,6 +67,7 @@ class HarnessTask:
     instances: Mapping[int, Sequence[Any]]
     without: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     why_not: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def writes(self) -> bool:
@@ -240,14 +241,11 @@ def load_tasks(
     try:
         with quiet():
             import datasets
-            import lm_eval.tasks
-            import lm_eval.utils
+        manager = _manager(not all(sources.is_task(spec) for spec in specs))
     except ImportError as error:
         raise ValueError(MISSING) from error
     datasets.disable_progress_bars()
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # a request to a server, for files of this machine too
-    manager = _manager(not all(sources.is_task(spec) for spec in specs))
-    templates.hold(lm_eval.utils)
     every: dict[str, sources.Entry] = {}
     for entry in (each for spec in specs for each in sources.entries(manager, spec)):
         if every.setdefault(entry.name, entry) != entry:
@@ -256,9 +254,8 @@ def load_tasks(
     tasks: dict[str, HarnessTask] = {}
     for entry in every.values():
         replaced = sources.data_of(entry, data, revision)
-        own = _built(manager, entry, replaced, fewshot, fewshot_seed)
-        asks = _Asks(own, fewshot_seed, chat, multiturn, system)
-        tasks[entry.name] = asks.task(entry.name, choose)
+        asks = _Asks(built(entry, replaced, fewshot, fewshot_seed), fewshot_seed, chat, multiturn, system)
+        tasks[entry.name] = replace(asks.task(entry.name, choose), config=entry.config)
     if not tasks:
         raise ValueError(f"--tasks: {', '.join(specs)} matches no task")
     return [tasks[name] for name in sorted(tasks)]
@@ -270,24 +267,29 @@ def _manager(with_its_own: bool) -> Any:
 
     It takes seconds to make, and building a task does not change it.
     """
-    from lm_eval.tasks import TaskManager
-
     with quiet():
+        import lm_eval.utils
+        from lm_eval.tasks import TaskManager
+
+        templates.hold(lm_eval.utils)
         return TaskManager(include_defaults=with_its_own)
 
 
-def _built(
-    manager: Any, entry: sources.Entry, replaced: Mapping[str, Any], fewshot: int | None, fewshot_seed: int
-) -> Any:
-    """Return the library's task for what has been checked: it reads no YAML itself."""
+def built(entry: sources.Entry, replaced: Mapping[str, Any], fewshot: int | None, fewshot_seed: int) -> Any:
+    """Return the library's task for what has been checked: it reads no YAML itself.
+
+    Raises:
+        ValueError: it cannot be built, or asks for more than text.
+    """
     from lm_eval.tasks._index import Entry, Kind
+
+    factory = _manager(False)._factory
 
     try:
         with quiet():
             config = form.resolved({**entry.config, **replaced})
             kind = Kind.PY_TASK if "class" in config else Kind.TASK
-            built = Entry(entry.name, kind, None, config)
-            task = manager._factory.build(built, registry=manager._index)
+            task = factory.build(Entry(entry.name, kind, None, config), registry={})
     except Exception as error:  # data sets, templates and configs may raise anything
         reason = sources._first_line(error)
         if isinstance(error, IndexError):
@@ -385,14 +387,14 @@ class _Asks:
         return {**doc, **blank}
 
 
-def _template(messages: Sequence[Message], add_generation_prompt: bool = True) -> _Chat:
-    return _Chat.of(messages)
+def _template(messages: Sequence[Message], add_generation_prompt: bool = True) -> Chat:
+    return Chat.of(messages)
 
 
 def context_of(instance: Any) -> Context:
     """Return the raw text or the conversation that a model is to continue."""
     context = instance.args[0]
-    return tuple(context.messages) if isinstance(context, _Chat) else str(context)
+    return tuple(context.messages) if isinstance(context, Chat) else str(context)
 
 
 def metric_name(name: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tasks.engines.protocols import RAW, Sampling, TextPair
 from tasks.evaluations.contract import GenerationParams, Rows
-from tasks.evaluations.harness import form
+from tasks.evaluations.harness import form, kept
 from tasks.evaluations.harness.library import VERSION, HarnessTask, context_of, load_tasks
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.identity import digest
@@ -197,9 +197,12 @@ class HarnessStudy(Clustered):
 
 
 def build_study(
-    params: HarnessParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
+    params: HarnessParams,
+    tables: Mapping[str, Rows],
+    engines: Mapping[str, Engine],
+    stored: Rows | None = None,
 ) -> HarnessStudy:
-    """Build the tasks and choose the documents.
+    """Build the tasks and choose the documents, or take both from what an earlier run stored.
 
     Raises:
         ValueError: no task is named, a task cannot be built, or a field is missing; says what to do.
@@ -208,7 +211,7 @@ def build_study(
         raise ValueError("--tasks: name a task of lm-evaluation-harness, or a YAML file of one")
     if params.multiturn and not params.chat:
         raise ValueError("--multiturn needs chat turns: add --chat")
-    tasks = load_tasks(
+    tasks = kept.tasks_of(stored, params.fewshot, params.fewshot_seed) if stored else load_tasks(
         params.tasks, params.data, params.revision, params.fewshot, params.fewshot_seed,
         lambda documents: _chosen(documents, params.cluster, params.limit),
         params.chat, params.multiturn, params.system,

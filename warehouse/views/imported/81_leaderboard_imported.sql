@@ -2,7 +2,7 @@ CREATE OR REPLACE VIEW leaderboard_imported AS
 WITH wide AS (
     SELECT r.config_hash, r.profile, r.model, r.is_null, r.run_id, r.finished_at, run.occasion,
         run.params->>'harness' AS harness, run.params->>'harness_version' AS harness_version, run.params->>'task' AS task,
-        nullif(run.params->>'cluster', '') AS cluster, coalesce(json_contains(run.params->'stated', to_json(r.model)), false) AS is_stated,
+        nullif(run.params->>'cluster', '') AS cluster, coalesce(json_contains(run.params->'stated', to_json(saved.model)), false) AS is_stated,
         any_value(v.value) FILTER (v.metric = 'score') AS score,
         any_value(v.value) FILTER (v.metric = 'loss') AS loss,
         any_value(v.ci_low) FILTER (v.metric IN ('score', 'loss')) AS ci_low,
@@ -14,6 +14,7 @@ WITH wide AS (
         any_value(v.n_unscored) FILTER (v.metric IN ('score', 'loss')) AS n_unscored
     FROM latest_run AS r
     JOIN run USING (run_id)
+    JOIN run_base AS saved USING (run_id)
     JOIN metric_value AS v USING (run_id)
     WHERE r.evaluation = 'imported' AND v.slice_kind = 'overall'
     GROUP BY ALL

@@ -1,6 +1,8 @@
 -- A run's rows are in one of the two: save_metrics and archive.py move them in one transaction.
 CREATE OR REPLACE VIEW metric_value AS
-FROM metric_value_base
+SELECT v.* REPLACE (coalesce(n.model, v.model) AS model)
+FROM metric_value_base AS v
+LEFT JOIN renamed_run AS n USING (run_id)
 UNION ALL
 SELECT run_id, model, metric, slice_kind, slice, value, unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value
 FROM metric_row;

@@ -1,12 +1,19 @@
+-- Two kinds of slices name another model of the configuration.
 CREATE OR REPLACE VIEW report_value AS
 SELECT r.evaluation, r.config_hash,
     row_number() OVER (
         PARTITION BY r.evaluation, r.config_hash ORDER BY r.is_null, v.model, v.metric, v.slice_kind, v.slice
     ) AS place,
-    v.model, r.is_null, v.metric, v.slice_kind, v.slice, v.value, v.unscored_reason, v.n_scored, v.n_unscored,
-    v.ci_low, v.ci_high, v.null_value
+    v.model, r.is_null, v.metric, v.slice_kind,
+    coalesce(if(v.slice_kind = 'choice', 'without ', '') || other.model, v.slice) AS slice, v.value, v.unscored_reason,
+    v.n_scored, v.n_unscored, v.ci_low, v.ci_high, v.null_value
 FROM latest_run AS r
-JOIN metric_value AS v USING (run_id);
+JOIN metric_value AS v USING (run_id)
+LEFT JOIN (SELECT config_hash, saved, min(model) AS model FROM renamed_run GROUP BY ALL) AS other
+    ON other.config_hash = r.config_hash AND other.saved = CASE
+        WHEN v.slice_kind = 'model_pair' THEN v.slice
+        WHEN v.slice_kind = 'choice' AND starts_with(v.slice, 'without ') THEN v.slice[9:]
+    END;
 
 COMMENT ON VIEW report_value IS 'Every number of every evaluation, as report pages show it: newest finished run of each model and configuration.';
 COMMENT ON COLUMN report_value.evaluation IS 'Evaluation.';

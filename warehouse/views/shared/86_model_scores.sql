@@ -38,8 +38,10 @@ WITH ranking AS (
     UNION ALL
     SELECT benchmark, model, place, model, source, NULL, NULL, true FROM user_rank
 ), known AS (
-    SELECT DISTINCT model, model_hash, unnest([lower(model), lower(split_part(model, '#', 1)), lower(model_id)]) AS name
+    SELECT DISTINCT model_scores.model, model_hash,
+        unnest([lower(model_scores.model), lower(split_part(model_scores.model, '#', 1)), lower(model_id), lower(split_part(saved.model, '#', 1))]) AS name
     FROM model_scores
+    JOIN (SELECT run_id, model FROM run_base) AS saved USING (run_id)
 )
 SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.model_hash, r.source, r.topics, r.note, r.is_users
 FROM ranking AS r
