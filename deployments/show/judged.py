@@ -36,14 +36,14 @@ GROUP BY ALL ORDER BY finished DESC, r.evaluation, r.config_hash
 # Codes of answers are made of the name that the run was saved with: a rename must not part them from ratings.
 _VERDICTS = """
 WITH judged AS (
-    SELECT v.* REPLACE (if(v.model = r.model, saved.model, v.model) AS model), r.evaluation,
+    SELECT v.* REPLACE (if(v.model = r.model, saved.model, v.model) AS model), r.evaluation, r.model AS shown,
         regexp_matches(v.judged, $nulls) AS is_null_text,
         CASE WHEN r.evaluation = 'fmlama' OR split_part(v.judged, ':', 1) IN ('real', 'native') THEN ''
             ELSE split_part(v.judged, ':', 1) END AS source
     FROM verdict AS v JOIN latest_run AS r USING (run_id) JOIN run_base AS saved USING (run_id)
     WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
 )
-SELECT v.run_id, v.model, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text,
+SELECT v.run_id, v.model, v.shown, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text,
     v.judged_text, v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded, v.source, v.is_null_text,
     coalesce(l.language, '') AS language
 FROM judged AS v

@@ -48,8 +48,8 @@ WHERE h.kind = 'judge-ratings' AND h.code IS NOT NULL ORDER BY ALL
 """
 _JUDGED = """
 SELECT DISTINCT r.evaluation, r.config_hash
-FROM verdict AS v JOIN latest_run AS r USING (run_id)
-WHERE NOT r.is_null AND list_contains($models, v.model) ORDER BY ALL
+FROM verdict AS v JOIN latest_run AS r USING (run_id) JOIN run_base AS saved USING (run_id)
+WHERE NOT r.is_null AND list_contains($models, saved.model) ORDER BY ALL
 """
 _MODELS = "SELECT DISTINCT model FROM human_rating WHERE kind = 'judge-ratings' AND model IS NOT NULL"
 _METRICS = """
@@ -224,7 +224,7 @@ def _of_metric(
             chosen.evaluation,
             chosen.config,
             run,
-            verdicts["model"][0],
+            verdicts["shown"][0],
             metric.metric + SUFFIX,
             source,
         )
