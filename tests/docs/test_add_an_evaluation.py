@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.evaluations import recipe
-from tasks.evaluations.recipe.definition import RECIPES
+from tasks.evaluations.recipe.kinds import RECIPES
 from tests.conftest import REPOSITORY
 from tests.evaluations.recipe.made import examined, example
 
@@ -42,7 +42,7 @@ def test_shown_benchmark_is_an_evaluation(tmp_path: Path) -> None:
     )
     made = there["EVALUATION"]
     study = made.study(made.params(models=["m"], data=str(tmp_path), country=["PE"]), {}, {})
-    assert [study.loaded.right(item) for item in study.items] == [2]
+    assert [study.right(item) for item in study.items] == [2]
     assert sum(study.loaded.left_out.values()) == 1
 
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from tasks.evaluations.recipe import checks
-from tasks.evaluations.recipe.definition import Choice, Judged, Preference, PrintedNumber, Recipe, parsed
+from tasks.evaluations.recipe.definition import PrintedNumber, Recipe
 from tasks.evaluations.recipe.items import ITEM, Item, LoadedRecipe, Member
+from tasks.evaluations.recipe.kinds import Judged, Preference
+from tasks.evaluations.recipe.parsed import parsed
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
 from tasks.packs.files import AnyCells, header_of, read_csv, tables_of
@@ -59,23 +61,26 @@ def _examined(
 ) -> tuple[LoadedRecipe | None, list[PackFault]]:
     """Return ``examine``'s result for a definition in which these fields are stand-ins."""
     faults: list[PackFault] = []
-    named = definition.contexts if isinstance(definition, Preference) else definition.items
+    named = definition.asked
     rows, header, wrong = _table(named, read)
     faults += wrong
     members: tuple[Member, ...] = ()
-    if isinstance(definition, Preference):
-        members, wrong = _members(definition, read)
-        faults += wrong
-    rubric, wrong = _rubric(definition, read)
-    faults += wrong
+    rubric = None
+    match definition:
+        case Preference():
+            members, wrong = _members(definition, read)
+            faults += wrong
+        case Judged():
+            rubric, wrong = _rubric(definition, read)
+            faults += wrong
+            if rubric and header:
+                faults += checks.input_faults(definition, rubric, header, definition.rubric)
     published, wrong = _published(definition, read)
     faults += wrong
     if not header:
         return None, faults
     of_definition = checks.columns_there(definition, header, file)
     of_definition += checks.prompt_faults(definition, header, file)
-    if rubric and isinstance(definition, Judged):
-        faults += checks.input_faults(definition, rubric, header, definition.rubric)
     faults += of_definition
     unread = unknown | {fault.column for fault in of_definition}
     named_by = _names(rows, header)
@@ -85,10 +90,8 @@ def _examined(
         faults += checks.cluster_faults(definition, items, named)
     if not unread & checks.READ_OF_ITEMS:
         faults += [fault for item in items for fault in checks.item_faults(definition, item, named)]
-        if isinstance(definition, Choice):
-            faults += checks.unequal(definition, items, named)
-        if isinstance(definition, Preference):
-            faults += checks.kind_faults(definition, items, members, named)
+        together = definition.flaws_together([(item.line, item.fields) for item in items], members)
+        faults += [PackFault(named, line, *flaw) for line, flaw in together]
     ordered = tuple(sorted(items, key=lambda item: item.name))
     return LoadedRecipe(name, definition, ordered, rubric, members, published), faults
 
@@ -181,9 +184,7 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
     return tuple(members), faults
 
 
-def _rubric(definition: Recipe, read: Read) -> tuple[Rubric | None, list[PackFault]]:
-    if not isinstance(definition, Judged):
-        return None, []
+def _rubric(definition: Judged, read: Read) -> tuple[Rubric | None, list[PackFault]]:
     try:
         data = read(definition.rubric)
     except OSError:

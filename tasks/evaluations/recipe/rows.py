@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
-from tasks.evaluations.recipe.checks import options_are_shown
-from tasks.evaluations.recipe.definition import BEST, CONTROLS, Choice, Judged, MetricPart, controls
+from tasks.evaluations.recipe.definition import BEST, MetricPart
 from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.prompted import Bounds, ConditionScores
-from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
+from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeStudy
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
 from tasks.judging.panel import Opinions
 from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, count_rows, mean_of, mean_row, scored
@@ -24,9 +22,6 @@ from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
 NULL = "null:"
-
-Nulls = Mapping[str, FloatArray]
-"""Maps a null model's name, without ``null:``, to its scores on each item; NaN if unscored"""
 
 
 def model_rows(
@@ -40,7 +35,7 @@ def model_rows(
     """
     return [
         row for where, chosen in study.slices() for row in _slice_rows(study, answers, nulls, where, chosen)
-    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study), *_unmixed(study)]
+    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study), *study.further_rows()]
 
 
 def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[Metric]]:
@@ -150,7 +145,7 @@ def _slice_rows(
             null = null_of(study, part, nulls.get(part.name, {}), of)
             yield averaged(study, part.name, where, values, own.reasons, of, part.bounds, null)
     width, sign = metric.bounds[1] - metric.bounds[0], -1 if metric.direction == "lower" else 1
-    for control in controls(study.definition):
+    for control in study.definition.controls:
         of_control, bounds = answers[control], (-width, width)
         name, reasons = f"{metric.name}_{control}", of_control.reasons
         yield averaged(study, name, where, of_control.values, reasons, chosen, metric.bounds)
@@ -171,36 +166,6 @@ def _left_out(study: RecipeStudy) -> Iterator[Metric]:
             yield scored("left_out", OVERALL, out / n, (n, 0))
         for reason, count in sorted(counts.items()):
             yield scored("left_out", ("reason", f"{unit}: {reason}"), count / n, (n, 0))
-
-
-MIXED = 0.15
-"""Greatest excess over chance of the share of right options at one position that counts as mixed."""
-
-
-def _unmixed(study: RecipeStudy) -> Iterator[Metric]:
-    """Yield the share of right options at the commonest position in each slice in which they are not mixed.
-
-    A model that always prefers this position gains there. Options that are the same in every item, such as
-    true and false, have no order that could be mixed. A model sees no order that the prompt does not show.
-    """
-    if not isinstance(study.definition, Choice) or not options_are_shown(study.definition):
-        return
-    options = [study.loaded.options(item) for item in study.items]
-    if len(set(options)) < 2:
-        return
-    right = np.array([study.loaded.right(item) for item in study.items])
-    chance = np.array([1 / len(each) for each in options])
-    for where, chosen in study.slices():
-        n, commonest = int(chosen.sum()), int(np.bincount(right[chosen]).max())
-        expected = float(chance[chosen].mean())
-        # Of as many positions as there are, the commonest is tested.
-        by_accident = binom.sf(commonest - 1, n, expected) / expected
-        if commonest / n > expected + MIXED and by_accident < LEVEL:
-            yield scored("unmixed_positions", where, commonest / n, (n, 0), null=expected)
-
-
-LEVEL = 0.001
-"""Probability, at most, of the right options of a mixed set to count as not mixed in one slice."""
 
 
 class CatalogueRow(NamedTuple):
@@ -226,20 +191,16 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
     label = metric.label or metric.name.replace("_", " ").capitalize()
     about = metric.description or f"Mean score of the answers over items, from {low:g} to {high:g}."
     null = f"{metric.null:g}" if isinstance(metric.null, float) else metric.null
-    unscored = (
-        "nobody judged, or every judge failed" if isinstance(definition, Judged) else "nothing was answered"
-    )
     rows = [
         CatalogueRow(
-            metric.name, label, True, metric.unit, low, high, metric.direction, about, null, unscored,
-            metric.source,
+            metric.name, label, True, metric.unit, low, high, metric.direction, about, null,
+            definition.unscored_when, metric.source,
         )
     ]  # fmt: skip
     ours = "Culturemeter's recipes"
     rows += [_further(part) for part in definition.also]
     more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
-    for control in controls(definition):
-        of = CONTROLS[definition.recipe, control]
+    for control, of in definition.controls.items():
         rows.append(
             CatalogueRow(
                 f"{metric.name}_{control}", of.label, False, metric.unit, low, high, "none", of.description,
@@ -253,15 +214,10 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
                 "one of the two is unscored on every item", ours,
             )
         )  # fmt: skip
-    rows += [_share(*words, ours) for words in _COUNTS]
-    if isinstance(definition, Choice):
-        about = "Share of right options at the commonest position, where they are not mixed; null: chance."
-        rows.append(_share("unmixed_positions", "Not mixed", "none", about, ours))
+    rows += [_share(*words, ours) for words in (*_COUNTS, *definition.shares)]
     if not loaded.items:  # users bring them
         about = "Share of the data that is not asked, by unit and reason."
         rows.append(_share("left_out", "Left out", "none", about, ours))
-    if isinstance(definition, Judged):
-        rows += [_share(*words, ours) for words in _CHECKS]
     return rows
 
 
@@ -277,14 +233,6 @@ def _further(part: MetricPart) -> CatalogueRow:
 _COUNTS = (
     ("coverage", "Answered", "higher", "Share of items that have an answer."),
     ("unanswered", "Not answered", "lower", "Share of items without an answer, by reason."),
-)
-_SHARES = "Share of {} texts that a judge scores {}."
-_CHECKS = (
-    ("judge_gold_accepted", "Right accepted", "higher", _SHARES.format("right", "0.5 or more")),
-    ("judge_shuffled_refused", "Others' refused", "higher", _SHARES.format("others'", "below 0.5")),
-    ("judge_generic_refused", "Generic refused", "higher", _SHARES.format("generic", "below 0.5")),
-    ("judge_empty_refused", "Empty refused", "higher", _SHARES.format("empty", "below 0.5")),
-    ("self_preference_warning", "Own family", "none", "1 if a judge is of the candidate's family, else 0."),
 )
 
 
