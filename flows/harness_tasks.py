@@ -24,8 +24,8 @@ from tasks.evaluations.recipe.definition import LETTERS, ROTATED
 from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.normal import USUAL
 from tasks.evaluations.recipe.options import ChoiceStudy
+from tasks.evaluations.recipe.short_answers import ShortAnswerStudy
 from tasks.evaluations.recipe.study import RecipeStudy
-from tasks.evaluations.recipe.texts import ShortAnswerStudy
 from tasks.exchange.lm_eval_out import MARKS, Doc, Exported, Task, accepted, task_name
 from warehouse import Warehouse, WarehouseError
 

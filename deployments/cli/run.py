@@ -74,6 +74,7 @@ _REPLICAS = "copies of each model to run at once, one per GPU or sharing this ma
 _SHARE = """share of a GPU's memory for each vLLM engine; default: all, or what both need if a model and
 a simulator take turns"""
 _RAY = "run the copies on the Ray cluster at this address: host:6379, or ray://host:10001 from outside"
+_TRUST = "allow a pack's own score in Python to run on the answers: read the file first"
 _PICKLE = "allow pickled weights (.bin, .pt), which can run any code when they are loaded"
 
 
@@ -90,6 +91,7 @@ class Switches:
     again: Annotated[bool, _option("--again", text=_AGAIN)] = False
     probe: Annotated[bool | None, _option("--probe/--no-probe", text=_PROBE, show_default=False)] = None
     no_server: Annotated[bool, _option("--no-server", text=NO_SERVER)] = False
+    trust: Annotated[bool, _option("--trust", text=_TRUST)] = False
     trust_remote_code: Annotated[bool, _option("--trust-remote-code", text=_CODE, panel=options.ENGINES)] = (
         False
     )
@@ -263,7 +265,7 @@ def _opened(switches: Switches) -> Warehouse:
     if not switches.verbose:  # hide libraries' warnings about coming changes
         warnings.simplefilter("ignore", FutureWarning)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
-    allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
+    allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle, pack_code=switches.trust)
     trust(warehouse.home, switches.trust_key or ())
     use(switches.replicas, switches.ray)
     room.use(switches.gpu_share)
@@ -285,6 +287,10 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, 
     planned = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
+    if refused := planned.refused(session.study):
+        if not switches.dry_run:
+            raise ValueError(refused)
+        say(refused, "note:", "yellow")
     for line in without_own_judge(name, knobs):
         say(line, "note:", "yellow")
     for engine in session.engines.values():

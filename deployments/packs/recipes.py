@@ -187,7 +187,7 @@ def faults_of(folder: PackFolder) -> tuple[set[str], list[PackFault]]:
             except ValueError as error:
                 faults = [*faults, PackFault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
         faults = _with_lines(folder, faults)
-    return {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml")}, faults
+    return {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml", ".py")}, faults
 
 
 def about(folder: PackFolder) -> tuple[str, list[str]]:
@@ -211,7 +211,8 @@ def door(name: str) -> Door:
     """Return the door of an evaluation from a recipe."""
     own = evaluation(name).described
     assert own is not None, f"{name} is from a recipe, or has a door"
-    columns = _columns(own.metrics, own.doubts, own.page.get("also", ()))
+    more = [name for pair in own.page.get("conditions", {}).items() for name in pair]
+    columns = _columns(own.metrics, own.doubts, [*own.page.get("also", ()), *more])
     return Door(own.title, own.models, own.examples, own.caption, columns, own.judged)
 
 

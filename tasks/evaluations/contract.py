@@ -288,6 +288,7 @@ class Evaluation(Generic[P, S, A]):
             embedder's source) and its role.
         later: the most that further rounds may request about each model, for the plan.
         size: the study in words, for the plan.
+        refused: why the rows cannot be computed, in one line, such as code that is not allowed; "": nothing.
         optional: roles that may be missing; rows that need them are unscored.
         compares: whether rows need a cohort; else no model waits for another's answers. samples: yields
             prompts, completions and verdicts for people to read, one by one to save memory. None: only
@@ -308,6 +309,7 @@ class Evaluation(Generic[P, S, A]):
     shared: Shared[S] | None = None
     later: Callable[[S], Iterable[Later]] = lambda study: ()
     size: Callable[[S], str] = lambda study: ""
+    refused: Callable[[S], str] = lambda study: ""
     optional: tuple[Role, ...] = ("judge", "simulator")
     compares: bool = True
     samples: Callable[[S, Completions], Iterable[Sample]] | None = None

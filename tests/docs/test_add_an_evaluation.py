@@ -36,7 +36,7 @@ def test_shown_python_is_an_evaluation(tmp_path: Path) -> None:
 
 def test_shown_benchmark_is_an_evaluation(tmp_path: Path) -> None:
     there: dict[str, Any] = {}
-    exec(compile(ast.parse(shown("python", 1)), "page", "exec"), there)
+    exec(compile(ast.parse(shown("python", 2)), "page", "exec"), there)
     (tmp_path / "items.csv").write_text(
         "id,country,question,option_a,option_b,option_c,option_d,answer\n1,PE,Q?,u,v,w,x,c\n2,TH,P?,u,v,w,x,E\n"
     )

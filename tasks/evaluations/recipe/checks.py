@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from jinja2 import TemplateError
 
 from tasks.evaluations.contract import GenerationParams
-from tasks.evaluations.recipe.definition import Recipe
+from tasks.evaluations.recipe.definition import Recipe, Wording
 from tasks.evaluations.recipe.items import ITEM, Item
 from tasks.evaluations.recipe.kinds import Judged
 from tasks.judging.rubric import Rubric
@@ -16,9 +16,9 @@ from tasks.packs.shape import PackFault
 
 _TAKEN = frozenset(
     {
-        "batch", "by", "judge_max_tokens", "judges", "limit", "max_tokens", "nulls", "temperature",
-        "again", "dry_run", "help", "model", "no_server", "probe", "ray", "replicas", "trust_pickle",
-        "trust_remote_code", "verbose", "judge", "overall", "reason",
+        "batch", "by", "judge_max_tokens", "judges", "limit", "max_tokens", "nulls", "repetitions",
+        "temperature", "again", "dry_run", "help", "model", "no_server", "probe", "ray", "replicas", "trust",
+        "trust_pickle", "trust_remote_code", "verbose", "judge", "overall", "reason",
     }
 )  # fmt: skip
 """Names of parameters, options of the command line and slices that every recipe has.
@@ -26,7 +26,9 @@ _TAKEN = frozenset(
 A column by whose values items are chosen may have none of these names, nor a name of pydantic's models.
 """
 
-READ_OF_ITEMS = frozenset({"prompt", "options", "answer", "accepted", "weights", "gold", "kind", "blank"})
+READ_OF_ITEMS = frozenset(
+    {"prompt", "conditions", "options", "answer", "accepted", "weights", "gold", "kind", "blank"}
+)
 """Fields that say how an item is read; items are checked only if these are right."""
 
 
@@ -54,16 +56,19 @@ def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[
     """Return faults of templates that are invalid or use a column that no item has."""
     known = {*header, *definition.fields}
     faults = []
-    for field in ("prompt", "system"):
+    templates = {name: getattr(definition, name, "") for name in Wording.model_fields}
+    for condition, own in definition.conditions.items():
+        templates |= {f"conditions.{condition}.{name}": text for name, text in own if text}
+    for field, template in templates.items():
         try:
-            used = fields_of(getattr(definition, field))
+            used = fields_of(template)
         except (TemplateError, ValueError) as error:
             faults.append(PackFault(file, None, field, f"it is not a template: {error}", "correct it"))
             continue
         for name in sorted(used - known):
             what = f"it uses {{{{ {name} }}}}; known are: {', '.join(sorted(known))}"
             faults.append(PackFault(file, None, field, what, "use a column of the items"))
-        if field == "prompt" and not used & known:
+        if field.endswith("prompt") and template and not used & known:
             faults.append(PackFault(file, None, field, "it uses no column of the items", "use one"))
     if not faults:
         faults += [PackFault(file, None, *flaw) for flaw in definition.template_flaws()]

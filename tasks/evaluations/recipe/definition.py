@@ -18,6 +18,8 @@ CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "prefere
 LETTER = "letter"
 """Values of ``Choice.by``."""
 
+MOST_REPETITIONS = 100
+
 ROOM = 4096
 """Tokens of an answer or verdict, including a model's thinking before it."""
 
@@ -90,6 +92,18 @@ class MetricPart(PackRow):
     source: str = "the definition of this evaluation"
 
 
+Template = Annotated[str, StringConstraints(max_length=LONGEST)]
+"""Jinja2 over the columns of an item; "": none."""
+
+
+class Wording(PackRow):
+    """What is sent about an item in one condition. then: a second message, after the model's first answer."""
+
+    prompt: Template = ""
+    system: Template = ""
+    then: Template = ""
+
+
 class Recipe(PackRow):
     """Fields that all recipes need.
 
@@ -98,6 +112,8 @@ class Recipe(PackRow):
         items: CSV file of the items; the column ``item`` names them, else ``id`` if its values differ, else
             their content.
         prompt, system: Jinja2 templates over the columns of an item.
+        conditions: name -> its wording, over the same items; what it leaves out is the definition's.
+            The headline is of the first one, and each other one is compared with it, item by item.
         cluster: see ``WHY``. slices: columns; every number is also computed for each of their values.
         average: items: a number is the mean over items; clusters: the mean over clusters of the mean over a
             cluster's items, so that large clusters count as much as others.
@@ -119,8 +135,9 @@ class Recipe(PackRow):
 
     title: Title
     items: Text
-    prompt: Text
-    system: Annotated[str, StringConstraints(max_length=LONGEST)] = ""
+    prompt: Template = ""
+    system: Template = ""
+    conditions: dict[Name, Wording] = Field({})
     metric: MetricPart
     also: tuple[MetricPart, ...] = ()
     cluster: Name
@@ -151,12 +168,16 @@ class Recipe(PackRow):
     @property
     def known_nulls(self) -> tuple[str, ...]:
         """Return the names that ``metric.null`` may have."""
-        return (*self.nulls, BEST, *self.null_models[len(self.nulls) :])
+        return (*self.null_models, BEST)
 
     @property
-    def templates(self) -> tuple[str, ...]:
-        """Return everything that is sent about an item, as templates."""
-        return self.prompt, self.system
+    def wordings(self) -> dict[str, Wording]:
+        """Return what each condition sends, the headline's first; its name is "" without others."""
+        of = {name: getattr(self, name, "") for name in Wording.model_fields}
+        return {
+            name: Wording(**{field: getattr(own, field) or text for field, text in of.items()})
+            for name, own in (self.conditions or {"": Wording()}).items()
+        }
 
     @property
     def fields(self) -> frozenset[str]:
@@ -212,7 +233,10 @@ class PrintedNumber(PackRow):
 class TextRecipe(Recipe):
     """Fields of recipes in which a model writes a text.
 
-    max_tokens: most tokens of an answer, including thinking.
+    Attributes:
+        max_tokens: most tokens of an answer, including thinking.
+        repetitions: answers to each item, whose scores are averaged; above 1, ``temperature`` is above 0.
+        then: a second message, after the model's first answer; the second answer is scored.
     """
 
     controls: ClassVar[Mapping[str, Control]] = {
@@ -223,6 +247,9 @@ class TextRecipe(Recipe):
     }
 
     max_tokens: int = Field(ROOM, ge=1)
+    repetitions: int = Field(1, ge=1, le=MOST_REPETITIONS)
+    temperature: float = Field(0.0, ge=0, le=2, allow_inf_nan=False)
+    then: Template = ""
 
     @property
     def usual_profiles(self) -> dict[str, dict[str, Any]]:

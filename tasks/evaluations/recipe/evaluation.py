@@ -28,12 +28,14 @@ from tasks.evaluations.recipe.definition import (
     SCORER,
     SHORT,
     WRITER,
+    Wording,
 )
 from tasks.evaluations.recipe.groups import PreferenceStudy
 from tasks.evaluations.recipe.items import LoadedRecipe
+from tasks.evaluations.recipe.judged import JudgedStudy
 from tasks.evaluations.recipe.options import ChoiceStudy
+from tasks.evaluations.recipe.short_answers import ShortAnswerStudy
 from tasks.evaluations.recipe.study import RecipeAnswers, RecipeStudy, params_of
-from tasks.evaluations.recipe.texts import JudgedStudy, ShortAnswerStudy
 from tasks.judging.controls import preference_row
 from tasks.judging.panel import Opinions
 
@@ -69,6 +71,7 @@ def evaluation_of(
         engines=lambda params: dict.fromkeys(getattr(params, "judges", ()), "judge"),
         shared=Shared(_ask_shared, _read_shared) if is_judged else None,
         later=lambda study: study.later(),
+        refused=lambda study: study.refused(),
         size=_size,
         compares=False,
         samples=lambda study, completions: study.samples(completions),
@@ -124,8 +127,11 @@ def _preview(loaded: LoadedRecipe) -> list[str]:
     study = kind.of(loaded, params_of(kind, loaded).model_validate({"models": ["none"]}), {})
     lines = []
     for item in study.items[:2]:
-        messages, right = [message["content"] for message in study.prompt(item)], study.target(item)
-        lines += [f"item {item.name}: " + "\n".join(messages), *([f"  right: {right}"] if right else [])]
+        lines += [
+            f"item {item.name}{f', {study.label(each)}' * bool(study.label(each))}: {study.shown(item, each)}"
+            for each in study.conditions
+        ]
+        lines += [f"  right: {right}"] if (right := study.target(item)) else []
     null = loaded.definition.metric.null
     own = [f"null:{name.replace('_', '-')}" for name in loaded.definition.null_models]
     named, of_model = ", ".join(own) or "none", ", ".join(loaded.definition.controls)
@@ -135,7 +141,7 @@ def _preview(loaded: LoadedRecipe) -> list[str]:
 def _page(loaded: LoadedRecipe, metrics: Rows) -> dict[str, Any]:
     """Return the page's content beside numbers."""
     definition = loaded.definition
-    clusters = {item.cluster for item in loaded.items}
+    clusters, headline = {item.cluster for item in loaded.items}, definition.metric.name
     is_scored = getattr(definition, "cut_off", "wrong") == "scored"
     lost = "refused or empty" if is_scored else "refused, empty or cut off"
     own: dict[str, Any] = {"Recipe": definition.recipe}
@@ -144,9 +150,11 @@ def _page(loaded: LoadedRecipe, metrics: Rows) -> dict[str, Any]:
     origin = {"Source": definition.source, "Licence": definition.licence, "Citation": definition.citation}
     return {
         "page_title": definition.title,
-        "headline": definition.metric.name,
+        "headline": headline,
         "null": definition.metric.null,
-        "prompt": definition.prompt,
+        "prompt": "\n\n".join(_worded(name, own) for name, own in definition.wordings.items()),
+        "condition": next(iter(definition.wordings)),
+        "conditions": {f"{headline}_{c}": f"{c}_difference" for c in [*definition.conditions][1:]},
         "cluster": definition.cluster,
         "averaged": definition.average == "clusters",
         "rotated": getattr(definition, "orders", GIVEN) == ROTATED,
@@ -157,6 +165,12 @@ def _page(loaded: LoadedRecipe, metrics: Rows) -> dict[str, Any]:
         "checks": [row["metric"] for row in metrics if str(row["metric"]).startswith("judge_")],
         "facts": own | {name: text for name, text in origin.items() if text},
     }
+
+
+def _worded(condition: str, wording: Wording) -> str:
+    """Return what a condition sends, for people."""
+    texts = (wording.system, wording.prompt, f"Then: {wording.then}" if wording.then else "")
+    return f"{condition}: " * bool(condition) + "\n".join(filter(None, texts))
 
 
 def _item_rows(study: RecipeStudy) -> Rows:
@@ -172,11 +186,11 @@ def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Opinions | 
     checked = rows.check_rows(study, shared or {})
     details: dict[str, list[Detail]] = {}
     for model, answers in cohort.models.items():
-        own = rows.model_rows(study, answers.scores, nulls)
+        own = rows.model_rows(study, answers, nulls)
         judges = study.panel.judges.values() if study.panel else ()
         family = [preference_row(judges, cohort.engines[model].model)] if judges else []
         metrics[model] = [*own, *checked, *family]
-        frame = study.answer_frame(answers.scores, comparable(study))
+        frame = study.answer_frame(answers, comparable(study))
         details[model] = [Detail("item_answer", frame), *study.details(answers)]
     return Tables(metrics, details)
 
@@ -192,6 +206,10 @@ def _read_shared(study: Any, completions: Completions) -> Any:
 def _size(study: RecipeStudy) -> str:
     clusters = len(set(study.clusters.tolist()))
     lines = [f"{len(study.items)} items in {clusters} clusters ({study.definition.cluster})"]
+    if len(study.conditions) > 1:
+        lines.append(f"conditions: {', '.join(map(study.label, study.conditions))}")
+    if (many := getattr(study.params, "repetitions", 1)) > 1:
+        lines.append(f"{many} repetitions of each")
     for unit, out in study.loaded.left_out_by_unit().items():
         reasons = "; ".join(f"{n} {why}" for why, n in sorted(out.items(), key=lambda p: (-p[1], p[0])))
         n = sum(out.values())

@@ -64,16 +64,17 @@ class PreferenceStudy(RecipeStudy):
     @cached_property
     def contexts(self) -> list[tuple[str, Item, str]]:
         """Condition, item, and the sentence for the items: its own, or another cluster's."""
-        own = {item.name: rendered(self.definition.prompt, item.fields) for item in self.items}
         contexts = []
-        for item in self.items:
-            contexts.append((HEADLINE, item, own[item.name]))
-            if item.name in self.others:
-                contexts.append((EXCHANGED, item, own[self.others[item.name]]))
+        for condition in self.conditions:
+            own = {item.name: self.prompt(item, condition)[0]["content"] for item in self.items}
+            for item in self.items:
+                contexts.append((condition, item, own[item.name]))
+                if condition == HEADLINE and item.name in self.others:
+                    contexts.append((EXCHANGED, item, own[self.others[item.name]]))
         return contexts
 
-    def prompt(self, item: Item) -> list[Message]:
-        return question(rendered(self.definition.prompt, item.fields))
+    def prompt(self, item: Item, condition: str = HEADLINE) -> list[Message]:
+        return question(rendered(self.wordings[condition].prompt, item.fields))
 
     def kind(self, item: Item) -> str:
         """Return the kind of an item's context; "" if there are none."""
@@ -90,7 +91,7 @@ class PreferenceStudy(RecipeStudy):
         Ties count half.
         """
         n = len(self.items)
-        values = {name: np.full(n, np.nan) for name in (HEADLINE, EXCHANGED)}
+        values = {name: np.full(n, np.nan) for name in (*self.conditions, EXCHANGED)}
         reasons = {name: np.full(n, NO_ANSWER, dtype=object) for name in values}
         texts = {name: [""] * n for name in values}
         place = {item.name: row for row, item in enumerate(self.items)}
@@ -109,7 +110,7 @@ class PreferenceStudy(RecipeStudy):
                 texts[condition][row] = context
         empty = np.full(n, "", dtype=object)
         scores_of = {
-            name: ConditionScores(values[name], reasons[name], empty, texts[name]) for name in values
+            name: [ConditionScores(values[name], reasons[name], empty, texts[name])] for name in values
         }
         return RecipeAnswers(scores_of, {})
 

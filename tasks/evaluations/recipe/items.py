@@ -62,7 +62,8 @@ class LoadedRecipe:
 
     Attributes:
         items: in the order of their names. members: a preference's group items, in the order of their file.
-        rubric: the rubric of a judged evaluation. published: published numbers.
+        rubric: the rubric of a judged evaluation. code: of a score in Python (``own_score``).
+        published: published numbers.
         score: replaces the accepted answers of short answers: params, item and text -> shares in [0, 1] for
             the headline and each of ``also``.
         derive: for a choice: items and chosen options (from 0, or None) -> each of ``also`` by name, [items];
@@ -83,6 +84,7 @@ class LoadedRecipe:
     knobs: frozenset[str] = frozenset()
     used: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[LeftOut, int] = field(default_factory=dict)
+    code: str = ""
 
     def left_out_by_unit(self) -> dict[str, dict[str, int]]:
         """Return unit -> reason -> how many of this unit are left out, in the order of ``used``."""
@@ -96,4 +98,5 @@ class LoadedRecipe:
     def hash(self) -> str:
         """Return a hash of the definition and its files, except the items, of which some may be left out."""
         members = [member._asdict() for member in self.members]
-        return digest([content(self.definition, members), self.rubric.hash() if self.rubric else ""])
+        parts = [content(self.definition, members), self.rubric.hash() if self.rubric else ""]
+        return digest([*parts, self.code] if self.code else parts)

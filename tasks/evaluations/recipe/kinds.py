@@ -24,6 +24,7 @@ from tasks.evaluations.recipe.definition import (
     Control,
     Flaw,
     Recipe,
+    Template,
     TextRecipe,
     several,
 )  # fmt: skip
@@ -97,7 +98,9 @@ class ShortAnswer(TextRecipe):
     """Texts that are compared with accepted answers.
 
     Attributes:
-        accepted: column with the accepted answers, separated by |.
+        accepted: column with the accepted answers, separated by |. Needed unless there is a ``score``.
+        score: Python file whose function ``score`` gives the scores in place of ``accepted`` (``own_score``);
+            it runs only if the user allows it.
         weights: column with one number per accepted answer; the greatest scores 1, the others in proportion;
             "": every accepted answer scores 1.
         match: equals: the whole text is an accepted answer; contains: the text contains one as words.
@@ -111,7 +114,8 @@ class ShortAnswer(TextRecipe):
     recipe = SHORT
     nulls = ("commonest", "other_answer")
 
-    accepted: Name
+    accepted: str = ""
+    score: str = ""
     weights: str = ""
     match: Literal["equals", "contains"] = "equals"
     language: str = ""
@@ -124,8 +128,21 @@ class ShortAnswer(TextRecipe):
         own = {name: [getattr(self, name)] for name in ("accepted", "weights", "language", "within")}
         return {**super().columns, **own}
 
+    @property
+    def null_models(self) -> tuple[str, ...]:
+        return (*(self.nulls if self.accepted else ()), *(("empty",) if self.score else ()))
+
     def right(self, fields: Mapping[str, str]) -> tuple[str, ...]:
-        return several(fields[self.accepted])
+        return several(fields[self.accepted]) if self.accepted else ()
+
+    def template_flaws(self) -> Iterator[Flaw]:
+        if not self.accepted and not self.score:
+            todo = "write it: the column with the accepted answers; or a score in Python"
+            yield Flaw("accepted", "it is missing", todo)
+        for name in ("match", "normalise", "weights") if self.score else ():
+            if name not in self.model_fields_set:
+                continue
+            yield Flaw(name, f"{self.score} gives the scores, so this is not read", "remove one of them")
 
     def weights_of(self, fields: Mapping[str, str]) -> tuple[float, ...]:
         """Return the score of each accepted answer: the greatest weight is 1."""
@@ -136,7 +153,7 @@ class ShortAnswer(TextRecipe):
 
     def flaws(self, fields: Mapping[str, str]) -> Iterator[Flaw]:
         texts = self.right(fields)
-        if not texts:
+        if not texts and self.accepted:
             yield Flaw(self.accepted, "it has no accepted answer", "write one")
         if not self.weights:
             return
@@ -203,8 +220,9 @@ class Choice(Recipe):
 
     @property
     def shows_options(self) -> bool:
-        """Return whether the prompt shows the options with their letters."""
-        return any(CHOICES in fields_of(template) for template in self.templates)
+        """Return whether the prompt shows the options with their letters, in every condition."""
+        own = self.wordings.values()
+        return all(CHOICES in fields_of(each.prompt) | fields_of(each.system) for each in own)
 
     def options_of(self, fields: Mapping[str, str]) -> tuple[str, ...]:
         """Return the options of an item, in their order."""
@@ -257,9 +275,10 @@ class Choice(Recipe):
         if self.by == LETTER and not self.shows_options:
             what = f"by letter, the prompt must show the options: it lacks {{{{ {CHOICES} }}}}"
             yield Flaw("prompt", what, f"add {{{{ {CHOICES} }}}}")
-        if not set().union(*map(fields_of, self.templates)) & set(self.question):
-            what = f"the prompt shows none of these columns: {', '.join(self.question) or '(none)'}"
-            yield Flaw("question", what, "name the columns with the question: null models leave them out")
+        for own in self.wordings.values():
+            if not (fields_of(own.prompt) | fields_of(own.system)) & set(self.question):
+                what = f"the prompt shows none of these columns: {', '.join(self.question) or '(none)'}"
+                yield Flaw("question", what, "name the columns with the question: null models leave them out")
 
 
 class Preference(Recipe):
@@ -283,7 +302,7 @@ class Preference(Recipe):
         )
     }
 
-    prompt: Text = "{{ context }}"
+    prompt: Template = "{{ context }}"
     contexts: Text
     group: Name
     target: Text
@@ -304,12 +323,13 @@ class Preference(Recipe):
         return True
 
     def flaws(self, fields: Mapping[str, str]) -> Iterator[Flaw]:
-        text = rendered(self.prompt, fields)
-        if text.count(self.blank) != 1:
-            what = f"{self.blank} stands {text.count(self.blank)} times in it"
-            yield Flaw("", what, "write it once, in the place of the items")
-        elif not text.partition(self.blank)[0].strip():
-            yield Flaw("", f"nothing stands before {self.blank}, which most models need", "begin with a word")
+        for text in (rendered(own.prompt, fields) for own in self.wordings.values()):
+            if text.count(self.blank) != 1:
+                what = f"{self.blank} stands {text.count(self.blank)} times in it"
+                yield Flaw("", what, "write it once, in the place of the items")
+            elif not text.partition(self.blank)[0].strip():
+                what = f"nothing stands before {self.blank}, which most models need"
+                yield Flaw("", what, "begin with a word")
 
     def flaws_together(
         self, items: Sequence[tuple[int, Mapping[str, str]]], members: Sequence[tuple[str, str, str]]

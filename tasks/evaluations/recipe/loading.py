@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
-from tasks.evaluations.recipe import checks
+from tasks.evaluations.recipe import checks, own_score
 from tasks.evaluations.recipe.definition import PrintedNumber, Recipe
 from tasks.evaluations.recipe.items import ITEM, Item, LoadedRecipe, Member
-from tasks.evaluations.recipe.kinds import Judged, Preference
+from tasks.evaluations.recipe.kinds import Judged, Preference, ShortAnswer
 from tasks.evaluations.recipe.parsed import parsed
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
@@ -65,10 +65,13 @@ def _examined(
     rows, header, wrong = _table(named, read)
     faults += wrong
     members: tuple[Member, ...] = ()
-    rubric = None
+    rubric, code = None, ""
     match definition:
         case Preference():
             members, wrong = _members(definition, read)
+            faults += wrong
+        case ShortAnswer() if definition.score:
+            code, wrong = _code(definition.score, read)
             faults += wrong
         case Judged():
             rubric, wrong = _rubric(definition, read)
@@ -82,7 +85,7 @@ def _examined(
     of_definition = checks.columns_there(definition, header, file)
     of_definition += checks.prompt_faults(definition, header, file)
     faults += of_definition
-    unread = unknown | {fault.column for fault in of_definition}
+    unread = unknown | {fault.column.partition(".")[0] for fault in of_definition}
     named_by = _names(rows, header)
     items = [_item(definition, row, line, header, named_by) for line, row in rows]
     faults += checks.repeated(items, named)
@@ -93,7 +96,7 @@ def _examined(
         together = definition.flaws_together([(item.line, item.fields) for item in items], members)
         faults += [PackFault(named, line, *flaw) for line, flaw in together]
     ordered = tuple(sorted(items, key=lambda item: item.name))
-    return LoadedRecipe(name, definition, ordered, rubric, members, published), faults
+    return LoadedRecipe(name, definition, ordered, rubric, members, published, code=code), faults
 
 
 def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], list[str], list[PackFault]]:
@@ -182,6 +185,17 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
         for text, kind in twice
     ]
     return tuple(members), faults
+
+
+def _code(file: str, read: Read) -> tuple[str, list[PackFault]]:
+    """Return the code of a score, which is not run, and its faults."""
+    if not file.endswith(".py"):
+        return "", [PackFault(file, None, "", "a score is a file of Python", "name it score.py")]
+    try:
+        code, flaws = own_score.read(read(file))
+    except OSError:
+        return "", [PackFault(file, None, "", "the file is missing", "add it beside the definition")]
+    return code, [PackFault(file, line, *flaw) for line, flaw in flaws]
 
 
 def _rubric(definition: Judged, read: Read) -> tuple[Rubric | None, list[PackFault]]:

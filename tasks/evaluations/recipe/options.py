@@ -33,7 +33,7 @@ from tasks.loop.samples import Sample, Score, listed
 from tasks.metrics.types import FloatArray
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
-CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)
+CONTROLS = (NO_QUESTION, OTHER_QUESTION)
 
 NO_LETTER = "no option was named"
 
@@ -109,11 +109,11 @@ class ChoiceStudy(RecipeStudy):
     def target(self, item: Item) -> str:
         return self.options(item)[self.right(item)]
 
-    def prompt(self, item: Item) -> list[Message]:
-        return self.conversation(self._fields(HEADLINE, item))
+    def prompt(self, item: Item, condition: str = HEADLINE) -> list[Message]:
+        return self.conversation(self._fields(condition, item), condition)
 
     def ask(self, completions: Completions) -> list[Request[Any]]:
-        return [self.request(condition) for condition in CONDITIONS]
+        return [self.request(condition) for condition in self._units]
 
     def request(self, condition: str) -> Request[Any]:
         """Return the request of one condition. Equal prompts, as without a question, are sent once."""
@@ -134,11 +134,11 @@ class ChoiceStudy(RecipeStudy):
         """Condition -> item -> what is sent, if there is another item's question for it."""
         return {
             condition: {
-                item.name: self._unit(self.conversation(self._fields(condition, item)), item)
+                item.name: self._unit(self.prompt(item, condition), item)
                 for item in self.items
                 if condition != OTHER_QUESTION or item.name in self.others
             }
-            for condition in CONDITIONS
+            for condition in (*self.conditions, *CONTROLS)
         }
 
     def _unit(self, messages: list[Message], item: Item) -> Prompt | Question:
@@ -165,8 +165,7 @@ class ChoiceStudy(RecipeStudy):
         return {name: answers[unit.id] for name, unit in units if unit.id in answers}
 
     def read(self, completions: Completions) -> RecipeAnswers:
-        scores = {condition: self._scores(condition, completions) for condition in CONDITIONS}
-        return RecipeAnswers(scores, {})
+        return RecipeAnswers({each: [self._scores(each, completions)] for each in self._units}, {})
 
     def chosen_option(
         self, item: Item, answered: OptionLogprobs | Completion | None
@@ -197,7 +196,7 @@ class ChoiceStudy(RecipeStudy):
             place, reason = self.chosen_option(item, answered.get(item.name))
             places.append(place)
             if place is None:
-                is_lost = reason != NO_ANSWER and condition == HEADLINE
+                is_lost = reason != NO_ANSWER and condition not in CONTROLS
                 values.append(self.worst() if is_lost else np.nan)
             else:
                 values.append(float(self.within(float(place == self.right(item)))))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from pydantic import ValidationError
 
-from tasks.evaluations.recipe.definition import MetricPart, Recipe
+from tasks.evaluations.recipe.definition import Flaw, MetricPart, Recipe, Wording
 from tasks.evaluations.recipe.kinds import RECIPES
 from tasks.identity import digest
 from tasks.packs.shape import PackFault
@@ -37,6 +37,12 @@ TAKEN = frozenset(
 """Columns of every leaderboard and metrics of every recipe; no headline may have these names."""
 
 
+_NEWER = ("conditions", "repetitions", "temperature", "then", "score")
+
+_SOURCES = {"exchanged", "gold", "shuffled", "generic", "empty", "no_question", "other_question"}
+"""Sources of judged texts, and controls."""
+
+
 def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | None, list[PackFault]]:
     """Return the definition and all faults of its fields.
 
@@ -57,7 +63,9 @@ def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | 
         faults.append(
             PackFault(file, None, "metric.bounds", f"{low} to {high} is not a range", "write [low, high]")
         )
-    return definition, faults + _null_faults(definition, file) + _name_faults(definition, file)
+    faults += _null_faults(definition, file) + _name_faults(definition, file)
+    faults += [PackFault(file, None, *flaw) for flaw in _condition_flaws(definition)]
+    return definition, faults
 
 
 def _patched(kind: type[Recipe], fields: Mapping[str, Any], wrong: Set[str]) -> Recipe | None:
@@ -78,6 +86,11 @@ def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return a hash of all in a definition that changes a number, and of further rows, but not of texts."""
     descriptive = {"title", "models", "profiles", "published", "licence", "source", "citation", "items"}
     fields = definition.model_dump(mode="json", exclude=descriptive)
+    for name in _NEWER:  # as long as nothing uses them, hashes are those of before
+        if not fields.get(name) or (name, fields[name]) == ("repetitions", 1):
+            fields.pop(name, None)
+    if "conditions" in fields:  # in their order: the headline is of the first
+        fields["conditions"] = [*fields["conditions"].items()]
     fields["metric"] = _meaning(definition.metric)
     fields["also"] = [_meaning(part) for part in definition.also]
     return digest([definition.recipe, fields, [dict(row) for row in rows]])
@@ -111,6 +124,39 @@ def _name_faults(definition: Recipe, file: str) -> list[PackFault]:
         what = f"{name!r} is the name of another column of the leaderboard"
         return [PackFault(file, None, "metric.name", what, "choose another name")]
     return []
+
+
+def _condition_flaws(definition: Recipe) -> Iterator[Flaw]:
+    """Yield conditions without a prompt, with a wording or name that is there, and repeated equal answers."""
+    own, metric = definition.conditions, definition.metric.name
+    there = {
+        metric,
+        *(part.name for part in definition.also),
+        *TAKEN,
+        *(each[0] for each in definition.shares),
+    }
+    there |= {f"{metric}_{control}" for control in definition.controls}
+    there |= {f"{control}_gain" for control in definition.controls}
+    if len(own) == 1:
+        yield Flaw("conditions", "one condition is compared with nothing", "add another, or remove it")
+    wordings: dict[Wording, str] = {}
+    for name, wording in definition.wordings.items():
+        field = f"conditions.{name}" if name else "prompt"
+        if not wording.prompt:
+            todo = "write its prompt, or one for all conditions" if name else "write it: it has no default"
+            yield Flaw(field, "it has no prompt" if name else "it is missing", todo)
+        elif (same := wordings.setdefault(wording, name)) != name:
+            yield Flaw(field, f"it sends what {same} sends", "change its prompt, system or then")
+        made = {f"{metric}_{name}", f"{name}_difference", f"{name}_p_holm"} if name else set()
+        if name in _SOURCES or made & there:
+            yield Flaw(field, f"{name!r} is the name of something else", "choose another name")
+        there |= made
+        if wording.then and not hasattr(definition, "then"):
+            yield Flaw(f"{field}.then", f"{definition.recipe} has no second turn", "remove it")
+    many = getattr(definition, "repetitions", 1)
+    if many > 1 and not getattr(definition, "temperature", 1):
+        what = f"{many} at temperature 0 would be the same answer {many} times"
+        yield Flaw("repetitions", what, "write a temperature, such as 0.7, or 1 repetition")
 
 
 def _fault(error: Any, file: str) -> PackFault:

@@ -6,36 +6,44 @@ Slices: overall, those of the definition, ("judge", name) and ("reason", why the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.recipe.definition import BEST, MetricPart
+from tasks.evaluations.recipe.definition import BEST, MetricPart, Recipe
 from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.prompted import Bounds, ConditionScores
-from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeStudy
+from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeAnswers, RecipeStudy
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
 from tasks.judging.panel import Opinions
-from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, count_rows, mean_of, mean_row, scored
+from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, count_rows, mean_of, mean_row, scored, unscored
+from tasks.metrics.comparison import holm_or_reason, mean_difference
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
 NULL = "null:"
+_OURS = "Culturemeter's recipes"
+NO_TEST = "too few clusters with both answers, or nothing varies"
 
 
-def model_rows(
-    study: RecipeStudy, answers: Mapping[str, ConditionScores], nulls: Mapping[str, Nulls]
-) -> list[Metric]:
+def model_rows(study: RecipeStudy, answers: RecipeAnswers, nulls: Mapping[str, Nulls]) -> list[Metric]:
     """Return all rows of one model.
 
     Args:
-        answers: condition -> scores. nulls: number -> null model -> scores, for the headline and each of
+        nulls: number -> null model -> scores, for the headline and each of
             ``also``.
     """
     return [
-        row for where, chosen in study.slices() for row in _slice_rows(study, answers, nulls, where, chosen)
-    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study), *study.further_rows()]
+        row
+        for where, chosen in study.slices()
+        for row in _slice_rows(study, answers.scores, nulls, where, chosen)
+    ] + [
+        *_tests(study, answers.scores),
+        *count_rows(answers.lost),
+        *_left_out(study),
+        *study.further_rows(),
+    ]
 
 
 def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[Metric]]:
@@ -153,6 +161,42 @@ def _slice_rows(
         reasons = np.where(own.reasons == "", reasons, own.reasons)
         yield averaged(study, f"{control}_gain", where, gains, reasons, chosen, bounds, 0.0)
 
+    for condition in study.conditions[1:]:
+        other, name = answers[condition], f"{metric.name}_{condition}"
+        null = null_of(study, metric, nulls[metric.name], chosen)
+        yield averaged(study, name, where, other.values, other.reasons, chosen, metric.bounds, null)
+        reasons = np.where(own.reasons == "", other.reasons, own.reasons)
+        values = other.values - own.values
+        name, bounds = f"{condition}_difference", (-width, width)
+        yield averaged(study, name, where, values, reasons, chosen, bounds, 0.0)
+
+
+def _tests(study: RecipeStudy, answers: Mapping[str, ConditionScores]) -> Iterator[Metric]:
+    """Yield each difference's p, adjusted by Holm for the differences that the definition asks about.
+
+    A single difference is no family: its interval says it.
+    """
+    others, own = study.conditions[1:], answers[HEADLINE].values
+    if len(others) < 2:
+        return
+    counts, p_values = [], list[float | None]()
+    for condition in others:
+        values = answers[condition].values - own
+        known = ~np.isnan(values)
+        points, clusters = values[known], study.clusters[known]
+        if study.definition.average == "clusters" and points.size:
+            points, clusters = cluster_means(points, clusters)
+        test = mean_difference(points, np.zeros(points.size), clusters) if points.size else None
+        counts.append((int(known.sum()), int((~known).sum())))
+        p_values.append(test.p_value if test else None)
+    outcomes = holm_or_reason(p_values, [0.0] * len(others), [study.definition.cluster] * len(others))
+    for condition, (p, _), (n, n_lost) in zip(others, outcomes, counts, strict=True):
+        name = f"{condition}_p_holm"
+        if p is None:
+            yield unscored(name, OVERALL, NO_TEST, n + n_lost)
+        else:
+            yield scored(name, OVERALL, p, (n, n_lost))
+
 
 def _left_out(study: RecipeStudy) -> Iterator[Metric]:
     """Yield the shares of the data that are not asked, by reason; each is a share of its own unit.
@@ -197,7 +241,7 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
             definition.unscored_when, metric.source,
         )
     ]  # fmt: skip
-    ours = "Culturemeter's recipes"
+    ours = _OURS
     rows += [_further(part) for part in definition.also]
     more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
     for control, of in definition.controls.items():
@@ -214,10 +258,33 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
                 "one of the two is unscored on every item", ours,
             )
         )  # fmt: skip
+    rows += _of_conditions(definition, label, null)
     rows += [_share(*words, ours) for words in (*_COUNTS, *definition.shares)]
     if not loaded.items:  # users bring them
         about = "Share of the data that is not asked, by unit and reason."
         rows.append(_share("left_out", "Left out", "none", about, ours))
+    return rows
+
+
+def _of_conditions(definition: Recipe, label: str, null: str) -> list[CatalogueRow]:
+    """Return the catalogue's rows of each condition but the first, and of its difference from the first."""
+    (first, *others), metric = definition.wordings, definition.metric
+    (low, high), width, ours, n = metric.bounds, metric.bounds[1] - metric.bounds[0], _OURS, len(others)
+
+    def row(*values: Any) -> CatalogueRow:
+        return CatalogueRow._make((*values[:2], False, *values[2:], ours))
+
+    rows = []
+    for name in others:
+        of, minus = f"The same number in the condition {name}.", f"{name} minus {first}"
+        values = (metric.unit, low, high, metric.direction, of, null, definition.unscored_when)
+        rows.append(row(f"{metric.name}_{name}", f"{label}: {name}", *values))
+        of = f"{label} in the condition {name} minus that in {first}, item by item."
+        why = "one of the two is unscored on every item"
+        rows.append(row(f"{name}_difference", minus, metric.unit, -width, width, "none", of, "0", why))
+        if n > 1:
+            of = f"p of the difference of {name} from {first}, adjusted by Holm for {n} differences."
+            rows.append(row(f"{name}_p_holm", f"{minus}: p", "p-value", *SHARE, "none", of, "none", NO_TEST))
     return rows
 
 

@@ -14,13 +14,13 @@ from pydantic import Field, create_model
 from tasks.engines.protocols import Message
 from tasks.evaluations.choosing import of_slices
 from tasks.evaluations.contract import Completions, Detail, Params
-from tasks.evaluations.recipe.definition import MetricPart, Recipe
+from tasks.evaluations.recipe.definition import MetricPart, Recipe, Wording
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.identity import digest
 from tasks.judging.panel import Opinions, Panel
 from tasks.loop.requests import Engine, Later, Request
-from tasks.loop.rows import Clustered, Metric, Slice, slices
+from tasks.loop.rows import Clustered, Metric, Reasons, Slice, slices
 from tasks.loop.samples import Sample
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.packs.prompts import rendered
@@ -34,19 +34,35 @@ Nulls = Mapping[str, FloatArray]
 HEADLINE, EXCHANGED = "", "exchanged"
 """Conditions: unchanged items, and another item's answer or context."""
 
+EARLIER = "a later turn is scored"
+
 NO_OTHER = "no other item to exchange with"
 
-KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by", "orders"}
+KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by", "orders", "repetitions"}
 """Params in config_hash by value; items are there by content, judges by their engines."""
 
 
 @dataclass(frozen=True)
 class RecipeAnswers:
-    """One model's scores by condition; of texts, the judges' opinions and the texts themselves."""
+    """One model's answers.
 
-    scores: Mapping[str, ConditionScores]
+    Attributes:
+        repeated: condition -> scores of each repetition. opinions: of texts, the judges'. written: the texts.
+    """
+
+    repeated: Mapping[str, Sequence[ConditionScores]]
     opinions: Opinions
     written: Any = None
+
+    @cached_property
+    def scores(self) -> dict[str, ConditionScores]:
+        """Condition -> scores, averaged over repetitions."""
+        return {condition: ConditionScores.over(each) for condition, each in self.repeated.items()}
+
+    @property
+    def lost(self) -> Reasons:
+        """Why each answer to an item itself is lost; "" if it is not."""
+        return np.concatenate([each.lost for each in self.repeated[HEADLINE]])
 
 
 @dataclass(frozen=True)
@@ -99,9 +115,15 @@ class RecipeStudy(Clustered):
         """
         raise NotImplementedError
 
-    def prompt(self, item: Item) -> list[Message]:
-        """Return what a model is sent about an item, for people."""
-        return self.conversation(item.fields)
+    def prompt(self, item: Item, condition: str = HEADLINE) -> list[Message]:
+        """Return what a model is sent first about an item, for people."""
+        return self.conversation(item.fields, condition)
+
+    def shown(self, item: Item, condition: str) -> str:
+        """Return what a condition sends about an item, as one text for people."""
+        then, sent = self.wordings[condition].then, self.prompt(item, condition)
+        second = [f"then: {rendered(then, item.fields)}"] if then else []
+        return "\n".join([*(message["content"] for message in sent), *second])
 
     def target(self, item: Item) -> str | None:
         """Return the right answer in words; None if there is none."""
@@ -119,6 +141,10 @@ class RecipeStudy(Clustered):
         """Return the most that further rounds may send about each model."""
         return ()
 
+    def refused(self) -> str:
+        """Return why the rows cannot be computed, such as code that is not allowed; "": nothing."""
+        return ""
+
     def details(self, answers: RecipeAnswers) -> list[Detail]:
         """Return a model's detail tables beside the answers to the items."""
         return []
@@ -128,11 +154,28 @@ class RecipeStudy(Clustered):
         """Return the user's definition."""
         return self.loaded.definition
 
-    def conversation(self, fields: Mapping[str, str]) -> list[Message]:
-        """Return the definition's prompts, filled with cells."""
-        system, own = self.definition.system, rendered(self.definition.prompt, fields)
-        head: list[Message] = [{"role": "system", "content": rendered(system, fields)}] if system else []
-        return [*head, {"role": "user", "content": own}]
+    @cached_property
+    def wordings(self) -> Mapping[str, Wording]:
+        """Condition -> what it sends; the first is the headline's."""
+        first, *others = self.definition.wordings.items()
+        return {HEADLINE: first[1], **dict(others)}
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions, that of the headline first."""
+        return tuple(self.wordings)
+
+    def label(self, condition: str) -> str:
+        """Return a condition's name, for people and for SQL."""
+        return condition or next(iter(self.definition.wordings))
+
+    def conversation(self, fields: Mapping[str, str], condition: str = HEADLINE) -> list[Message]:
+        """Return a condition's prompts, filled with cells; for a control those of the headline."""
+        own = self.wordings.get(condition, self.wordings[HEADLINE])
+        head: list[Message] = (
+            [{"role": "system", "content": rendered(own.system, fields)}] if own.system else []
+        )
+        return [*head, {"role": "user", "content": rendered(own.prompt, fields)}]
 
     def worst(self, part: MetricPart | None = None) -> float:
         """Return a metric's worst value, which a lost answer gets; by default the headline's."""
@@ -149,28 +192,48 @@ class RecipeStudy(Clustered):
         named = {column: item.fields[column] for column in self.definition.slices}
         return {"cluster": item.cluster, **named}
 
-    def answer_frame(self, scores: Mapping[str, ConditionScores], config: str) -> pl.DataFrame:
-        """Return rows of ``item_answer``: one per item and condition; missing values are null."""
+    def answer_frame(self, answers: RecipeAnswers, config: str) -> pl.DataFrame:
+        """Return rows of ``item_answer``: one per item, condition, repetition and turn; null is missing."""
+        frames = []
+        for condition, repeated in answers.repeated.items():
+            for repetition, of in enumerate(repeated, 1):
+                place = self.label(condition), repetition
+                if of.earlier:
+                    n = len(self.items)
+                    before = (
+                        np.full(n, np.nan),
+                        np.full(n, EARLIER),
+                        np.where(np.array(of.earlier) == "", of.lost, ""),
+                    )
+                    frames.append(self._turn(*place, 1, of.earlier, *before))
+                frames.append(
+                    self._turn(*place, 2 if of.earlier else 1, of.texts, of.values, of.reasons, of.lost)
+                )
+        return pl.concat(frames).with_columns(
+            config_hash=pl.lit(config), value=pl.col("value").fill_nan(None)
+        )
+
+    def _turn(
+        self, condition: str, repetition: int, turn: int, texts: Sequence[str], values: FloatArray,
+        reasons: Sequence[str] | Reasons, lost: Sequence[str] | Reasons,
+    ) -> pl.DataFrame:  # fmt: skip
         n = len(self.items)
-        targets = [self.target(item) for item in self.items]
-        frames = [
-            pl.DataFrame(
-                {
-                    "config_hash": [config] * n,
-                    "condition": [condition] * n,
-                    "item": self.names.tolist(),
-                    "cluster": self.clusters.tolist(),
-                    "answer": [text or None for text in of.texts],
-                    "target": targets,
-                    "value": of.values,
-                    "unscored_reason": [reason or None for reason in of.reasons],
-                    "lost": [why or None for why in of.lost],
-                },
-                schema_overrides=dict.fromkeys(("answer", "target", "unscored_reason", "lost"), pl.String),
-            )
-            for condition, of in scores.items()
-        ]
-        return pl.concat(frames).with_columns(pl.col("value").fill_nan(None))
+        return pl.DataFrame(
+            {
+                "config_hash": [""] * n,
+                "condition": [condition] * n,
+                "repetition": [repetition] * n,
+                "turn": [turn] * n,
+                "item": self.names.tolist(),
+                "cluster": self.clusters.tolist(),
+                "answer": [text or None for text in texts],
+                "target": [self.target(item) for item in self.items],
+                "value": values,
+                "unscored_reason": [reason or None for reason in reasons],
+                "lost": [why or None for why in lost],
+            },
+            schema_overrides=dict.fromkeys(("answer", "target", "unscored_reason", "lost"), pl.String),
+        )
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
         """Return every slice with its items, the overall one first."""
@@ -218,6 +281,8 @@ class RecipeStudy(Clustered):
     def config_hash(self) -> str:
         """Implement ``contract.Study``."""
         knobs = self.params.hashed((KNOBS | self.loaded.knobs) & type(self.params).model_fields.keys())
+        if knobs.get("repetitions") == 1:  # hashes of studies without any are those of before
+            del knobs["repetitions"]
         judges = sorted(engine.hash for engine in self.panel.judges.values()) if self.panel else []
         return digest(
             [self.loaded.name, "recipe", SCORES_VERSION, self.loaded.hash, knobs, self.materials, judges]
