@@ -105,11 +105,16 @@ def _of_choice(study: ChoiceStudy) -> Made:
 
 def _of_short_answer(study: ShortAnswerStudy) -> Made:
     definition, name = study.definition, task_name(study.loaded.name)
+    has_turns = any(wording.then for wording in study.wordings.values())
     steps = {step for own in definition.normalise.values() for step in own} - set(USUAL)
     if definition.match == "contains":
         return [], {name: 'match = "contains": exact_match of the harness compares the whole text'}
-    if definition.weights or study.loaded.score or steps:
-        what = "weights" if definition.weights else ", ".join(sorted(steps)) or "a score of its own"
+    if definition.weights or study.loaded.score or study.loaded.code or steps or has_turns:
+        what = (
+            "weights"
+            if definition.weights
+            else ", ".join(sorted(steps)) or "a score of its own, or a second turn"
+        )
         return [], {name: f"{what}: exact_match of the harness has no such thing"}
     docs = [
         _doc(item.name, study.prompt(item), definition.right(item.fields), fields=_fields(study, item))
@@ -131,6 +136,8 @@ def _differences(study: RecipeStudy) -> str:
         if definition.metric.bounds != (0, 1)
         else "",
         "ours is the mean over clusters" if definition.average == "clusters" else "",
+        f"ours has {len(study.conditions)} conditions, of which this is the first"
+        * (len(study.conditions) > 1),
         "each order of the options is an item" if getattr(study.params, "orders", "") == ROTATED else "",
     ]
     return "".join(f"; {part}" for part in parts if part)

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from tasks.engines.specs import TRUST
 from tests.conftest import REPOSITORY, environment
+from tests.deployments.commands import call, refused
 from tests.engines.test_openai import Scripted, completion
 from warehouse import Warehouse
 
@@ -55,8 +57,8 @@ class Home:
             (pack / name).write_text(text)
         (path / "engines").mkdir()
         (path / "engines" / "served.toml").write_text(
-            f'name = "served"\nkind = "openai"\nmodel = "m"\nbase_url = "{self.server.url}"\nreasoning = "none"\n'
-            "options = { max_retries = 0, max_concurrency = 1 }\n"
+            f'name = "served"\nkind = "openai"\nmodel = "m"\nbase_url = "{self.server.url}"\n'
+            'reasoning = "none"\noptions = { max_retries = 0, max_concurrency = 1 }\n'
         )
 
     def _reply(self, number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -65,27 +67,18 @@ class Home:
             self.running[-1].send_signal(signal.SIGKILL)
         return 200, reply(request)
 
-    def call(self, *line: str, code: int = 0) -> str:
-        """Run a command line; return what it printed."""
-        command = [sys.executable, "-m", "deployments.cli.app", *line]
+    def options(self) -> tuple[str, ...]:
+        """Return the command line of a run."""
+        return ("run", "greetings", "-m", "served", "--batch", "4", "--no-probe", "--no-server", "--trust")
+
+    def run(self, code: int = 0) -> None:
+        """Run the pack's evaluation in a process of its own."""
+        command = [sys.executable, "-m", "deployments.cli.app", *self.options()]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         with subprocess.Popen(command, env=environment(self.path, None), cwd=REPOSITORY, **pipes) as process:
             self.running.append(process)
             said, _ = process.communicate()
         assert process.returncode == code, said
-        return said
-
-    def run(self, *more: str, code: int = 0) -> str:
-        """Run the pack's evaluation."""
-        own = (
-            "-m",
-            "served",
-            "--batch",
-            "4",
-            "--no-probe",
-            *(() if "--dry-run" in more else ("--no-server",)),
-        )
-        return self.call("run", "greetings", *own, *more, code=code)
 
     def prompts(self) -> Counter[str]:
         """Return how often each prompt was sent, by its messages and seed."""
@@ -105,21 +98,26 @@ def home(tmp_path: Path) -> Any:
         each.server.close()
 
 
-def test_pack_of_forty_lines_goes_from_check_to_page(home: Callable[..., Home]) -> None:
+def test_pack_of_forty_lines_goes_from_check_to_page(
+    home: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert sum(len(text.splitlines()) for text in files().values()) <= 40
     own = home()
-    checked = own.call("pack", "check", "greetings")
+    monkeypatch.setenv("CULTUREMETER_HOME", str(own.path))
+    monkeypatch.setenv(TRUST, "")  # what a run allows is taken back after the test
+    checked = call("pack", "check", "greetings").stderr
     assert "greetings (short_answer): 6 items in 6 clusters" in checked
     assert "You grew up in" in checked
     assert "then: Say it in one sentence" in checked
-    plan = own.run("--dry-run")
-    assert f"{N} of {N}" in plan
-    assert f"≤ {N}" in plan
-    assert "--trust" in plan, "the plan says what a run needs"
-    assert "score.py is Python code" in own.run(code=2)
+    line = [each for each in own.options() if each not in ("--trust", "--no-server")]
+    plan = call(*line, "--dry-run")
+    assert f"{N} of {N}" in plan.stdout
+    assert f"≤ {N}" in plan.stdout
+    assert "--trust" in plan.stdout, "the plan says what a run needs"
+    assert "score.py is Python code" in refused(*line, "--no-server")
     assert not own.server.requests, "nothing is sent before the user has allowed the score"
 
-    own.run("--trust")
+    call(*own.options())
     sent = own.prompts()
     assert len(sent) == sent.total() == 2 * N, "each repetition and turn is sent once, with its own seed"
     warehouse = Warehouse.open(own.path)
@@ -145,27 +143,22 @@ def test_pack_of_forty_lines_goes_from_check_to_page(home: Callable[..., Home]) 
     asked = "SELECT DISTINCT turn, prompt[:7] FROM recipe_answer ORDER BY ALL"
     assert warehouse.query(asked).rows() == [(1, "You mee"), (2, "Say it ")]
 
-    assert "greeting: local" in own.call("leaderboard", "greetings", "--wide")
-    own.call("report", "greetings")
+    assert "greeting: local" in call("leaderboard", "greetings", "--wide").stdout
+    call("report", "greetings")
     (page,) = own.path.glob("reports/*/report-greetings.html")
     assert "local minus plain" in page.read_text()
-    assert "--trust" in own.call("check", "--numbers")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTUREMETER_TRUST", "pack-code")
-        # ``environment`` drops the variable: the numbers are recomputed in this process.
-        patch.setenv("CULTUREMETER_HOME", str(own.path))
-        from tests.deployments.commands import call
-
-        assert "equal greetings" in call("check", "--numbers").stderr
-    assert "nothing to do" in own.run("--trust")
+    assert "equal greetings" in call("check", "--numbers").stderr
+    monkeypatch.setenv(TRUST, "")
+    assert "score.py is Python code" in call("check", "--numbers").stderr
+    assert "nothing to do" in call(*own.options()).stderr
 
 
 @pytest.mark.parametrize("kill_at", [10, N + 10], ids=["first turn", "second turn"])
 def test_killed_run_of_the_pack_goes_on_where_it_was(home: Callable[..., Home], kill_at: int) -> None:
     own = home(kill_at)
-    own.run("--trust", code=-signal.SIGKILL)
+    own.run(code=-signal.SIGKILL)
     before = own.prompts()
-    own.run("--trust")
+    own.run()
     sent = own.prompts()
     assert len(sent) == 2 * N
     assert sent.total() <= 2 * N + 2 * 4, "at most two parts are sent again"
