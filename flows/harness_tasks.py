@@ -53,7 +53,7 @@ def exported(evaluation: Evaluation[Any, Any, Any], params: Params) -> Exported:
         *_licences(evaluation.name, study),
         *(f"pack {pack.pinned}: see its pack.toml" for pack in packs),
     ]
-    title = evaluation.described.title if evaluation.described else f"Culturemeter: {evaluation.name}"
+    title = evaluation.about.title if evaluation.about else f"Culturemeter: {evaluation.name}"
     return Exported(title, tasks, licences, left_out, comparable(study))
 
 

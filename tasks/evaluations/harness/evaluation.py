@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from tasks.engines.protocols import Message, PairScores
+from tasks.evaluations.about import About
 from tasks.evaluations.contract import (
     Cohort,
     Completions,
-    Described,
     Detail,
     Evaluation,
     Rows,
@@ -148,7 +148,7 @@ def _sample(item: HarnessItem, study: HarnessStudy, answer: Any, scores: Mapping
     )  # fmt: skip
 
 
-_DESCRIBED = Described(
+_ABOUT = About(
     title=TITLE,
     models=("smollm2-135m",),
     profiles={"smoke": {"limit": 10}, "demo": {"limit": 100}, "full": {}},
@@ -185,5 +185,5 @@ EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores
     size=_size,
     compares=False,
     samples=_samples,
-    described=_DESCRIBED,
+    about=_ABOUT,
 )

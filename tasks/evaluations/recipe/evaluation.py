@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from tasks.evaluations.about import About
 from tasks.evaluations.contract import (
     Cohort,
     Completions,
-    Described,
     Detail,
     Evaluation,
     Params,
@@ -75,7 +75,7 @@ def evaluation_of(
         size=_size,
         compares=False,
         samples=lambda study, completions: study.samples(completions),
-        described=described(loaded),
+        about=about(loaded),
         content=kept.content,
         restored=partial(restored, loaded, knobs),
     )
@@ -96,7 +96,7 @@ def restored(
     return evaluation_of(loaded, lambda params: loaded, knobs)
 
 
-def described(loaded: LoadedRecipe) -> Described:
+def about(loaded: LoadedRecipe) -> About:
     """Return the evaluation's description for doors, warehouse and page."""
     definition = loaded.definition
     usual = (SCORER if definition.scorer else WRITER,)
@@ -104,7 +104,7 @@ def described(loaded: LoadedRecipe) -> Described:
     data = "" if loaded.items else "--data FOLDER "
     metrics = [row._asdict() for row in rows.catalogue(loaded)]
     headline = definition.metric.name
-    return Described(
+    return About(
         title=definition.title,
         models=definition.models or usual,
         profiles=profiles,

@@ -36,8 +36,12 @@ class RecipeData(Frames):
 
 
 def report_of(name: str, about: Mapping[str, Any]) -> Report[RecipeData]:
-    """Return the report of an evaluation. about: ``Described.page``."""
-    return Report(f"report-{name}.html", RecipeData, lambda data: _page(data, {"averaged": False, "rotated": False, **about}))
+    """Return the report of an evaluation. about: ``About.page``."""
+    return Report(
+        f"report-{name}.html",
+        RecipeData,
+        lambda data: _page(data, {"averaged": False, "rotated": False, **about}),
+    )
 
 
 def _left_out(data: RecipeData) -> list[Part]:
@@ -47,7 +51,13 @@ def _left_out(data: RecipeData) -> list[Part]:
     for slice_, share, n in rows.select("slice", "value", "n_scored").unique("slice").sort("slice").rows():
         unit, _, reason = str(slice_).partition(": ")
         units.setdefault(unit, (int(n), []))[1].append(f"{round(share * n)} {reason}")
-    return [part for unit, (n, reasons) in units.items() for part in prose("Left out of the data’s {n} {unit}: {reasons}.", n=n, unit=unit, reasons=", ".join(reasons))]
+    return [
+        part
+        for unit, (n, reasons) in units.items()
+        for part in prose(
+            "Left out of the data’s {n} {unit}: {reasons}.", n=n, unit=unit, reasons=", ".join(reasons)
+        )
+    ]
 
 
 def _scored(data: RecipeData, about: Mapping[str, Any]) -> pl.DataFrame:

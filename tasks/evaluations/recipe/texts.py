@@ -150,7 +150,8 @@ class TextStudy(RecipeStudy):
     def _first(self, completions: Completions) -> dict[str, Completion]:
         stored: dict[str, Completion] = {}
         for each in self.first_requests:
-            stored |= dict(completions(each))
+            own: Mapping[str, Completion] = completions(each)
+            stored |= own
         return stored
 
     def second_prompts(self, first: Written) -> dict[Asked, Prompt]:
@@ -256,7 +257,8 @@ class TextStudy(RecipeStudy):
         prompts = {**self.prompts, **(second := self.second_prompts(first))}
         stored = self._first(completions)
         if second:
-            stored |= dict(completions(self.request("second turn", second.values())))
+            own: Mapping[str, Completion] = completions(self.request("second turn", second.values()))
+            stored |= own
         verdicts = (
             self.panel.verdict_scores(self.calls(answers.written), answers.opinions, completions)
             if self.panel

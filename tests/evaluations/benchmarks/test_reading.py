@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import evaluation
-from deployments.packs.recipes import benchmarks
 from tasks.evaluations.recipe.files import Files, fields, listed, records
+from tasks.registry import benchmarks
 from tests.evaluations.benchmarks import invented
 
 REAL = Path("/work/shared/data")
@@ -63,7 +63,7 @@ def test_format_is_read_from_any_folder(name: str, clone: Callable[[str], Path],
 def test_storage_format_and_further_columns_change_nothing(name: str, clone: Callable[[str], Path]) -> None:
     root = clone(name)
     before = study(name, root).config_hash()
-    own = evaluation(name).described
+    own = evaluation(name).about
     assert own is not None
     assert {"Source", "Licence", "Citation"} <= own.page["facts"].keys()
     assert list(own.profiles)[:2] == ["smoke", "demo"]
