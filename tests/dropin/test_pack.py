@@ -130,7 +130,7 @@ def test_pack_of_forty_lines_goes_from_check_to_page(
     for name in ("greeting", "greeting_local", "local_difference"):
         assert found[name]["null_value"] == 0
     assert found["local_difference"]["ci_low"] < 0.25 < found["local_difference"]["ci_high"]
-    assert (found["greeting"]["n_scored"], found["coverage"]["n_scored"]) == (6, 12)
+    assert (found["greeting"]["n_scored"], found["coverage"]["n_scored"]) == (6, N)
 
     counts = "SELECT condition, repetition, turn, count(*), count(value) FROM recipe_answer GROUP BY ALL"
     answers = warehouse.query(counts)

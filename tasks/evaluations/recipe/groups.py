@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from itertools import product
 from typing import cast
 
 import numpy as np
@@ -135,13 +136,14 @@ class PreferenceStudy(RecipeStudy):
         return {self.definition.metric.name: {"groups_exchanged": half}}
 
     def samples(self, completions: Completions) -> Iterator[Sample]:
-        name, scores = self.definition.metric.name, self.read(completions).scores[HEADLINE]
-        for place, item in enumerate(self.items):
-            value, why = float(scores.values[place]), scores.reasons[place] or None
-            reason = "stop" if scores.texts[place] else ""
+        name, scores = self.definition.metric.name, self.read(completions).scores
+        for condition, (place, item) in product(self.conditions, enumerate(self.items)):
+            own = scores[condition]
+            text, value, why = own.texts[place], float(own.values[place]), own.reasons[place] or None
             yield Sample(
-                item.name, self.prompt(item), scores.texts[place], finish_reason=reason,
-                scores={name: Score.of(value, why)}, metadata=self.metadata(item),
+                self.sample_id(item, condition), self.prompt(item, condition), text,
+                finish_reason="stop" if text else "", scores={name: Score.of(value, why)},
+                metadata=self.metadata(item),
             )  # fmt: skip
 
     def _at_length(self, stored: StoredScores) -> FloatArray:

@@ -250,8 +250,12 @@ class ChoiceStudy(RecipeStudy):
                 yield scored("unmixed_positions", where, commonest / n, (n, 0), null=expected)
 
     def samples(self, completions: Completions) -> Iterator[Sample]:
-        name = self.definition.metric.name
-        stored, scores = self.stored(HEADLINE, completions), self.read(completions).scores[HEADLINE]
+        for condition in self.conditions:
+            yield from self._samples(condition, completions)
+
+    def _samples(self, condition: str, completions: Completions) -> Iterator[Sample]:
+        name, stored = self.definition.metric.name, self.stored(condition, completions)
+        scores = self._scores(condition, completions)
         for place, item in enumerate(self.items):
             answered, right, choices = stored.get(item.name), self.right(item), self.options(item)
             value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
@@ -263,9 +267,10 @@ class ChoiceStudy(RecipeStudy):
             elif isinstance(answered, Completion):
                 output, reason = answered.text, answered.finish_reason
             yield Sample(
-                item.name, self.prompt(item), output, target=f"{LETTERS[right]}. {choices[right]}",
-                choices=choices, finish_reason=reason, metadata=self.metadata(item),
+                self.sample_id(item, condition), self.prompt(item, condition), output,
+                target=f"{LETTERS[right]}. {choices[right]}", choices=choices, finish_reason=reason,
                 scores={name: Score.of(value, why, answer=scores.texts[place] or None)},
+                metadata=self.metadata(item),
             )  # fmt: skip
 
 

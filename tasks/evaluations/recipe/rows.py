@@ -40,7 +40,7 @@ def model_rows(study: RecipeStudy, answers: RecipeAnswers, nulls: Mapping[str, N
         for row in _slice_rows(study, answers.scores, nulls, where, chosen)
     ] + [
         *_tests(study, answers.scores),
-        *count_rows(answers.lost),
+        *count_rows(np.concatenate([each.lost for c in study.conditions for each in answers.repeated[c]])),
         *_left_out(study),
         *study.further_rows(),
     ]

@@ -59,11 +59,6 @@ class RecipeAnswers:
         """Condition -> scores, averaged over repetitions."""
         return {condition: ConditionScores.over(each) for condition, each in self.repeated.items()}
 
-    @property
-    def lost(self) -> Reasons:
-        """Why each answer to an item itself is lost; "" if it is not."""
-        return np.concatenate([each.lost for each in self.repeated[HEADLINE]])
-
 
 @dataclass(frozen=True)
 class RecipeStudy(Clustered):
@@ -186,6 +181,11 @@ class RecipeStudy(Clustered):
         """Return shares in [0, 1] within the headline's bounds."""
         low, high = self.definition.metric.bounds
         return low + (high - low) * share
+
+    def sample_id(self, item: Item, condition: str, repetition: int = 1) -> str:
+        """Return the name of a sample, by which ``recipe_answer`` finds what was sent."""
+        often = str(repetition) if repetition > 1 else ""
+        return " / ".join(filter(None, (item.name, self.label(condition), often)))
 
     def metadata(self, item: Item) -> dict[str, str]:
         """Return an item's cluster and slices, for samples."""

@@ -272,9 +272,8 @@ class TextStudy(RecipeStudy):
                 of = {name: Score.of(value, why, answer=answers.written[asked].text)}
                 of |= verdicts.get((source_of(condition, n), item.name), {})
                 prompt = prompts[asked]
-                label = [self.label(condition), *([str(n)] if n > 1 else [])]
                 yield sample(
-                    " / ".join(filter(None, [item.name, *label])), prompt, stored.get(prompt.id),
+                    self.sample_id(item, condition, n), prompt, stored.get(prompt.id),
                     target=list(self.definition.right(item.fields)), scores=of, metadata=self.metadata(item),
                 )  # fmt: skip
 

@@ -68,7 +68,7 @@ def test_conditions_are_paired_and_repetitions_averaged_within_items() -> None:
     assert rows["m", "local_difference", "overall", "all"].null_value == 0
     nulls = {rows["m", name, "overall", "all"].null_value for name in ("accuracy", "accuracy_local")}
     assert nulls == {rows["null:commonest", "accuracy", "overall", "all"].value}
-    assert rows["m", "coverage", "overall", "all"].n_scored == 2 * N
+    assert rows["m", "coverage", "overall", "all"].n_scored == 4 * N
     assert not [key for key in rows if key[1].endswith("_p_holm")], "one difference is no family"
 
 
@@ -186,6 +186,19 @@ def test_conditions_of_choices_and_contexts_are_asked_too() -> None:
     made = evaluation("preference", [swap("[metric]", own)])
     study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
     assert {condition for condition, *_ in study.contexts} == {"", "kind", "exchanged"}
+
+
+def test_every_condition_has_its_samples() -> None:
+    own = '[conditions.plain]\n[conditions.kind]\nprompt = "Please: {{ question }}"\n[metric]'
+    made = evaluation("choice", [swap("[metric]", own)])
+    study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
+    samples = {each.id: each.input[-1]["content"] for each in made.samples(study, lambda request: {})}
+    assert len(samples) == 2 * len(study.items)
+    assert samples["pho / kind"] == "Please: Where is the noodle soup pho from?"
+    assert samples["pho / plain"] == "Where is the noodle soup pho from? Answer with the country alone."
+    made = evaluation("preference", [swap("[metric]", own.replace("question", "context"))])
+    study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
+    assert len([*made.samples(study, lambda request: "lost")]) == 2 * len(study.items)
 
 
 def test_judges_read_every_condition_and_repetition_once() -> None:
