@@ -1,4 +1,4 @@
-"""The doors of the evaluations, one file each; a new evaluation adds files here and edits none.
+"""The doors of the evaluations (``tasks.registry``), one file each; a new one adds files and edits none.
 
 ``<name>.py`` defines ``DOOR`` and imports nothing slow; ``<name>.toml`` holds its profiles, the smallest
 first. The evaluation is ``tasks.evaluations.<name>.evaluation.EVALUATION``; its options are the one subclass

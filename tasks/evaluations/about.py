@@ -1,4 +1,4 @@
-"""What people see of an evaluation: title, defaults, numbers, a board's columns. Imports nothing slow."""
+"""Description of an evaluation for people: title, defaults, numbers, columns. Imports nothing slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the definitions of all recipes have: fields, a headline, and what they read of an item. Values; pure.
+"""Base of all recipes' definitions: fields, a headline, and what they read of an item. Values; pure.
 
 A definition names files beside it: items and, by recipe (``kinds``), a rubric or contexts.
 """
@@ -68,7 +68,7 @@ class Control(NamedTuple):
 
 
 class Flaw(NamedTuple):
-    """What is wrong with an item, in which column, and what to do."""
+    """A fault of an item or a field: its column, what is wrong, and what to do."""
 
     column: str
     what: str
@@ -97,7 +97,7 @@ Template = Annotated[str, StringConstraints(max_length=LONGEST)]
 
 
 class Wording(PackRow):
-    """What is sent about an item in one condition. then: a second message, after the model's first answer."""
+    """The messages about an item in one condition. then: a second message, after the model's first answer."""
 
     prompt: Template = ""
     system: Template = ""

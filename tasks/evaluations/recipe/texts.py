@@ -42,7 +42,7 @@ class Said(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What an answer is to: a condition's prompt about an item, in a repetition from 1."""
+    """The place of an answer: a condition's prompt about an item, in a repetition from 1."""
 
     condition: str
     repetition: int
@@ -102,7 +102,7 @@ class TextStudy(RecipeStudy):
 
     @cached_property
     def prompts(self) -> Mapping[Asked, Prompt]:
-        """What a model is sent first."""
+        """The first prompts, by the place of their answers."""
         return {
             Asked(*each, item.name): Prompt(self.conversation(item.fields, each[0]), sample=_draw(each[1]))
             for each in self.rounds
