@@ -78,6 +78,8 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
 
 def answer_all(session: RunSession) -> None:
     """Record the runs, then send all requests round by round (``flows.rounds``)."""
+    if refused := session.evaluation.refused(session.study):
+        raise EngineError(refused)
     check_keys(session)
     records.start(session)
     session.replan_deleted()

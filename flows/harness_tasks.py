@@ -20,11 +20,12 @@ from tasks.evaluations.cure.benchmarks import LABELS
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.study import CureStudy, country_of
 from tasks.evaluations.fmlama.study import FmlamaStudy
-from tasks.evaluations.recipe import options, texts
-from tasks.evaluations.recipe.definition import LETTERS, ROTATED, Choice, ShortAnswer
+from tasks.evaluations.recipe.definition import LETTERS, ROTATED
 from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.normal import USUAL
-from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
+from tasks.evaluations.recipe.options import ChoiceStudy
+from tasks.evaluations.recipe.short_answers import ShortAnswerStudy
+from tasks.evaluations.recipe.study import RecipeStudy
 from tasks.exchange.lm_eval_out import MARKS, Doc, Exported, Task, accepted, task_name
 from warehouse import Warehouse, WarehouseError
 
@@ -52,7 +53,7 @@ def exported(evaluation: Evaluation[Any, Any, Any], params: Params) -> Exported:
         *_licences(evaluation.name, study),
         *(f"pack {pack.pinned}: see its pack.toml" for pack in packs),
     ]
-    title = evaluation.described.title if evaluation.described else f"Culturemeter: {evaluation.name}"
+    title = evaluation.about.title if evaluation.about else f"Culturemeter: {evaluation.name}"
     return Exported(title, tasks, licences, left_out, comparable(study))
 
 
@@ -69,26 +70,21 @@ def _licences(name: str, study: Any) -> Iterator[str]:
 Made = tuple[list[Task], dict[str, str]]
 
 
-def _of_recipe(study: RecipeStudy) -> Made:
-    definition = study.definition
-    if isinstance(definition, Choice):
-        return _of_choice(study, definition)
-    if isinstance(definition, ShortAnswer):
-        return _of_short_answer(study, definition)
-    return [], {definition.recipe: "judges or groups of words are no task of the harness"}
+def _of_judged_recipe(study: RecipeStudy) -> Made:
+    return [], {study.definition.recipe: "judges or groups of words are no task of the harness"}
 
 
-def _of_choice(study: RecipeStudy, definition: Choice) -> Made:
-    name = task_name(study.loaded.name)
+def _of_choice(study: ChoiceStudy) -> Made:
+    definition, name = study.definition, task_name(study.loaded.name)
     left_out = {"controls and null models": "they are numbers of our own run"}
     differences = _differences(study)
-    if options.is_written(study):
-        rights = [study.loaded.right(item) for item in study.items]
+    if study.is_written:
+        rights = [study.right(item) for item in study.items]
         docs = [
             _doc(
                 item.name,
-                _sent(study, item),
-                accepted(LETTERS[right], [study.loaded.options(item)[right]]),
+                study.prompt(item),
+                accepted(LETTERS[right], [study.options(item)[right]]),
                 fields=_fields(study, item),
             )
             for item, right in zip(study.items, rights, strict=True)
@@ -99,24 +95,29 @@ def _of_choice(study: RecipeStudy, definition: Choice) -> Made:
         return [], {name: 'length = "tokens": the harness divides by characters or by nothing'}
     docs = []
     for item in study.items:
-        text = "\n\n".join(message["content"] for message in _sent(study, item))
-        own, right = study.loaded.options(item), study.loaded.right(item)
+        text = "\n\n".join(message["content"] for message in study.prompt(item))
+        own, right = study.options(item), study.right(item)
         prompt = text + COMPLETION_CUE
         docs.append(Doc(item.name, prompt, right, text, options=own, fields=_fields(study, item)))
     metric = "acc_norm" if definition.length == "characters" else "acc"
     return [Task(name, docs, f"{definition.metric.name}: {OPTION}{differences}", metric)], left_out
 
 
-def _of_short_answer(study: RecipeStudy, definition: ShortAnswer) -> Made:
-    name = task_name(study.loaded.name)
+def _of_short_answer(study: ShortAnswerStudy) -> Made:
+    definition, name = study.definition, task_name(study.loaded.name)
+    has_turns = any(wording.then for wording in study.wordings.values())
     steps = {step for own in definition.normalise.values() for step in own} - set(USUAL)
     if definition.match == "contains":
         return [], {name: 'match = "contains": exact_match of the harness compares the whole text'}
-    if definition.weights or study.loaded.score or steps:
-        what = "weights" if definition.weights else ", ".join(sorted(steps)) or "a score of its own"
+    if definition.weights or study.loaded.score or study.loaded.code or steps or has_turns:
+        what = (
+            "weights"
+            if definition.weights
+            else ", ".join(sorted(steps)) or "a score of its own, or a second turn"
+        )
         return [], {name: f"{what}: exact_match of the harness has no such thing"}
     docs = [
-        _doc(item.name, _sent(study, item), study.loaded.accepted(item), fields=_fields(study, item))
+        _doc(item.name, study.prompt(item), definition.right(item.fields), fields=_fields(study, item))
         for item in study.items
     ]
     ours = (
@@ -135,15 +136,11 @@ def _differences(study: RecipeStudy) -> str:
         if definition.metric.bounds != (0, 1)
         else "",
         "ours is the mean over clusters" if definition.average == "clusters" else "",
+        f"ours has {len(study.conditions)} conditions, of which this is the first"
+        * (len(study.conditions) > 1),
         "each order of the options is an item" if getattr(study.params, "orders", "") == ROTATED else "",
     ]
     return "".join(f"; {part}" for part in parts if part)
-
-
-def _sent(study: RecipeStudy, item: Item) -> list[Message]:
-    if isinstance(study.definition, Choice):
-        return options.conversation_of(study, HEADLINE, item)
-    return texts.conversation(study, item.fields)
 
 
 def _fields(study: RecipeStudy, item: Item) -> dict[str, str]:
@@ -229,7 +226,9 @@ def _of_fmlama(study: FmlamaStudy) -> Made:
 
 
 _KINDS: Mapping[type[Any], Callable[[Any], Made]] = {
-    RecipeStudy: cast(Any, _of_recipe),
+    ChoiceStudy: cast(Any, _of_choice),
+    ShortAnswerStudy: cast(Any, _of_short_answer),
+    RecipeStudy: cast(Any, _of_judged_recipe),
     CulturallStudy: cast(Any, _of_culturall),
     CureStudy: cast(Any, _of_cure),
     FmlamaStudy: cast(Any, _of_fmlama),

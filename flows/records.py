@@ -50,7 +50,7 @@ def start(session: RunSession) -> None:
     frames = {model: _request_frame(session, model) for model in session.ids}
     warehouse = Warehouse.open()
     with warehouse.write() as connection:
-        if (recipe := session.evaluation.described) is not None:
+        if (recipe := session.evaluation.about) is not None:
             name, items = session.evaluation.name, session.study.materials["item"]
             metrics = [*recipe.metrics, *recipe.more(session.study)]
             save_recipe(connection, warehouse.store, name, metrics, recipe.doubts, recipe.published)

@@ -125,6 +125,8 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: FinishedRun) -> tuple[St
         study, engines, _ = build(evaluation, params)
     except ValueError as error:
         raise WarehouseError(f"{head}: its requests cannot be rebuilt ({error}): {advice}") from error
+    if refused := evaluation.refused(study):
+        raise WarehouseError(f"{head}: {refused}")
     if (now := comparable(study)) != run.config_hash:
         raise WarehouseError(
             f"{head}: its requests have changed since; they now belong to configuration {now}: {advice}"

@@ -55,6 +55,7 @@ def allowed(path: Path) -> tuple[str, ...]:
 def _within_tasks(rest: list[str]) -> tuple[str, ...]:
     """Return the packages that a module of tasks may import, by its path below tasks/."""
     loop = (*BELOW, "tasks.loop")
+    contract = ("tasks.evaluations.contract", "tasks.evaluations.about")
     shared = (*loop, "tasks.judging", "tasks.people", "tasks.packs", "tasks.evaluations.choosing")
     match rest:
         case ["metrics", *_]:
@@ -77,15 +78,20 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return loop
         case ["judging" | "people" as room, *_]:
             return (f"tasks.{room}", *loop)
-        case ["evaluations", "contract.py" | "choosing.py" | "__init__.py"]:
-            return (*loop, "tasks.packs.shape")
+        case ["evaluations", "about.py" | "contract.py" | "choosing.py" | "__init__.py"]:
+            return (*loop, "tasks.packs.shape", "tasks.evaluations.about")
         case ["evaluations", name, "report.py" | "frames.py"]:
             return (f"tasks.evaluations.{name}", "tasks.report", "tasks.metrics")
         case ["evaluations", "recipe", *_]:
-            return ("tasks.evaluations.recipe", "tasks.evaluations.contract", *shared)
+            return ("tasks.evaluations.recipe", *contract, *shared)
         case ["evaluations", name, *_]:
-            contract = ("tasks.evaluations.contract", "tasks.evaluations.recipe", "scrapers.countries")
-            return (f"tasks.evaluations.{name}", *contract, *shared)
+            return (
+                f"tasks.evaluations.{name}",
+                *contract,
+                "tasks.evaluations.recipe",
+                "scrapers.countries",
+                *shared,
+            )
         case ["builders", name, *_]:
             return (f"tasks.builders.{name.removesuffix('.py')}", "tasks.builders.study", "tasks.evaluations",
                     "scrapers.countries", *shared)  # fmt: skip

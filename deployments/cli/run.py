@@ -78,6 +78,7 @@ _CORES = "the same on this many cores of the processor; each engine gets an equa
 _SHARE = """share of a GPU's memory for each vLLM engine; default: all, or what both need if a model and
 a simulator take turns"""
 _RAY = "run the copies on the Ray cluster at this address: host:6379, or ray://host:10001 from outside"
+_TRUST = "allow a pack's own score in Python to run on the answers: read the file first"
 _PICKLE = "allow pickled weights (.bin, .pt), which can run any code when they are loaded"
 
 
@@ -94,6 +95,7 @@ class Switches:
     again: Annotated[bool, _option("--again", text=_AGAIN)] = False
     probe: Annotated[bool | None, _option("--probe/--no-probe", text=_PROBE, show_default=False)] = None
     no_server: Annotated[bool, _option("--no-server", text=NO_SERVER)] = False
+    trust: Annotated[bool, _option("--trust", text=_TRUST)] = False
     trust_remote_code: Annotated[bool, _option("--trust-remote-code", text=_CODE, panel=options.ENGINES)] = (
         False
     )
@@ -297,7 +299,7 @@ def opened(switches: Switches) -> Warehouse:
     if not switches.verbose:  # hide libraries' warnings about coming changes
         warnings.simplefilter("ignore", FutureWarning)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
-    allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
+    allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle, pack_code=switches.trust)
     trust(warehouse.home, switches.trust_key or ())
     use(switches.replicas, switches.ray)
     device_memory.use(switches.gpu_share, switches.gpus, switches.cores)
@@ -319,6 +321,10 @@ def planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, p
     own = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
         session = sessions.prepare(own, knobs)
+    if refused := own.refused(session.study):
+        if not switches.dry_run:
+            raise ValueError(refused)
+        say(refused, "note:", "yellow")
     for line in without_own_judge(name, knobs):
         say(line, "note:", "yellow")
     for engine in session.engines.values():

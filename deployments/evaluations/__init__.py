@@ -1,4 +1,4 @@
-"""The doors of the evaluations, one file each; a new evaluation adds files here and edits none.
+"""The doors of the evaluations (``tasks.registry``), one file each; a new one adds files and edits none.
 
 ``<name>.py`` defines ``DOOR`` and imports nothing slow; ``<name>.toml`` holds its profiles, the smallest
 first. The evaluation is ``tasks.evaluations.<name>.evaluation.EVALUATION``; its options are the one subclass
@@ -17,9 +17,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deployments.door import Door
 from deployments.packs import recipes
 from deployments.packs.profiles import check_profile, profiles_of_packs
+from tasks import registry
+from tasks.evaluations.about import About
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation, Params
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 DEFAULT_PROFILE = "demo"
 
 
-class _Doors(Mapping[str, Door]):
+class _Doors(Mapping[str, About]):
     """Maps evaluations to doors in alphabetical order; a door is made when it is looked up."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -42,21 +43,21 @@ class _Doors(Mapping[str, Door]):
     def __contains__(self, name: object) -> bool:
         return name in self._names
 
-    def __getitem__(self, name: str) -> Door:
+    def __getitem__(self, name: str) -> About:
         if name not in self._names:
             raise KeyError(name)
         return _door(name) if name in _with_files() else recipes.door(name)
 
 
-def doors() -> Mapping[str, Door]:
+def doors() -> Mapping[str, About]:
     """Return the doors by evaluation: shipped ones, benchmarks, packs, each group in alphabetical order."""
-    own = sorted(recipes.shipped() | _with_files())
-    return _Doors([*own, *sorted(recipes.benchmarks()), *sorted(recipes.packed())])
+    own = sorted(registry.shipped() | _with_files())
+    return _Doors([*own, *sorted(registry.benchmarks()), *sorted(recipes.packed())])
 
 
 def with_items() -> list[str]:
     """Return the ``sound`` evaluations that have items; for others users name items (--data, --tasks)."""
-    there, brought = doors(), recipes.benchmarks()
+    there, brought = doors(), registry.benchmarks()
     return [name for name in sound() if name not in brought and there[name].in_all]
 
 
@@ -72,8 +73,8 @@ def _with_files() -> frozenset[str]:
 
 
 @cache
-def _door(name: str) -> Door:
-    door: Door = import_module(f"{__name__}.{name}").DOOR
+def _door(name: str) -> About:
+    door: About = import_module(f"{__name__}.{name}").DOOR
     return door
 
 
@@ -96,7 +97,7 @@ def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
     file = Path(__path__[0], f"{name}.toml")
     if name in _with_files():
         file = Path(import_module(f"{__name__}.{name}").__file__ or "").with_suffix(".toml")
-    own = evaluation(name).described if name in recipes.without_files() and not file.exists() else None
+    own = evaluation(name).about if name in recipes.without_files() and not file.exists() else None
     values = own.profiles if own else tomllib.loads(file.read_text(encoding="utf-8"))
     return {profile: {**options, "profile": profile} for profile, options in values.items()}
 

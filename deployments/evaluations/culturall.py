@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.door import Door
 from deployments.show.display import interval, number
+from tasks.evaluations.about import About
 
 
 def _judge(r: Mapping[str, Any]) -> str:
@@ -65,7 +65,7 @@ def _published_levels(r: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{level.partition('_')[2]} as published": number(r[level], 2) for level in levels}
 
 
-DOOR = Door(
+DOOR = About(
     title="Can a model solve grounded tasks in 14 languages? (CulturALL)",
     models=("smollm2-135m-vllm",),
     examples=(

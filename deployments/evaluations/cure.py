@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.door import Door
 from deployments.show.display import interval, number
+from tasks.evaluations.about import About
 
 _TELLS = {True: "yes", False: "NO", None: "–"}
 _JUDGE = {True: "validated", False: "not validated", None: "no judge"}
@@ -33,7 +33,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = Door(
+DOOR = About(
     title="Can a model explain norms, not only label them? (NormAd, CASA, CultureBank, SpecNorm)",
     models=("smollm2-135m-vllm",),
     examples=(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.door import Door
 from deployments.show.display import interval, number
+from tasks.evaluations.about import About
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = Door(
+DOOR = About(
     title="Does a model know what dishes are made of? (14 origins, six languages)",
     models=("smollm2-135m", "gemma3-270m"),
     examples=(

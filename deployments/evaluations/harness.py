@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.door import Door
 from deployments.show.display import interval, number
+from tasks.evaluations.about import About
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = Door(
+DOOR = About(
     title="How does a model do on tasks of lm-evaluation-harness?",
     models=("smollm2-135m",),
     examples=(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.door import Door
 from deployments.show.display import interval, number
+from tasks.evaluations.about import About
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = Door(
+DOOR = About(
     title="What do the logs of other programs say?",
     models=("smollm2-135m",),
     examples=("--help",),

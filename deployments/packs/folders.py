@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from deployments.packs import recipes
 from deployments.packs.profiles import profiles_of
+from tasks import registry
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Params, Study
@@ -148,7 +149,7 @@ def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
     written = _begun(folder, "content")
     for name in evaluations:
         files = {file.path: explained(file) for file in known[name].files}  # TOML files explain themselves
-        example = recipes.EVALUATIONS / name / "example_pack"
+        example = registry.EVALUATIONS / name / "example_pack"
         for path in sorted(path for path in example.rglob("*") if path.is_file()):
             target = folder / name / path.relative_to(example)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -164,7 +165,7 @@ def write_recipe(folder: Path, recipe: str) -> list[Path]:
     Raises:
         ValueError: there is no such recipe, or the pack exists.
     """
-    examples = recipes.EVALUATIONS / "recipe" / "examples"
+    examples = registry.EVALUATIONS / "recipe" / "examples"
     known = sorted(path.name for path in examples.iterdir())
     if recipe not in known:
         raise ValueError(f"--recipe: unknown recipe {recipe!r}; known: {', '.join(known)}")

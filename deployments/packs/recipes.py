@@ -1,8 +1,6 @@
-"""Find evaluations from recipes, in this program's folders and in packs.
+"""Find evaluations in packs, beside the shipped ones (``tasks.registry``), and show those from recipes.
 
-A file ``tasks/evaluations/benchmarks/<name>.py`` is a benchmark whose items users bring. A folder
-``tasks/evaluations/<name>`` with ``evaluation.py`` but no ``params.py`` is an evaluation from a recipe. So is
-a pack with ``evaluation.toml``; the evaluation has the pack's name, with _ for -.
+A pack with ``evaluation.toml`` is an evaluation; it has the pack's name, with _ for -.
 """
 
 from __future__ import annotations
@@ -10,55 +8,29 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
-from importlib import import_module
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from deployments.door import Door
 from deployments.show.display import interval, number
+from tasks import registry
 from warehouse.storage import folder_signs, resolved_home, usual_home
 
 if TYPE_CHECKING:
+    from tasks.evaluations.about import About
     from tasks.evaluations.contract import Evaluation
     from tasks.judging.rubric import Rubric
     from tasks.packs.folder import PackFolder
     from tasks.packs.shape import PackFault
     from tasks.report.page import Report
 
-EVALUATIONS = Path(__file__).resolve().parents[2] / "tasks" / "evaluations"
 DEFINITION = "evaluation.toml"
-TAKEN = frozenset({"all", "history", "published", "recipe", "recipes"})
-"""Names of commands, views and folders that no evaluation may have."""
-
-
-@cache
-def shipped() -> frozenset[str]:
-    """Return the evaluations that have a folder of their own."""
-    return frozenset(
-        file.parent.name for file in EVALUATIONS.glob("*/evaluation.py") if file.parent.name != "recipe"
-    )
-
-
-@cache
-def benchmarks() -> frozenset[str]:
-    """Return the evaluations whose items users bring."""
-    files = (EVALUATIONS / "benchmarks").glob("*.py")
-    return frozenset(file.stem for file in files if not file.stem.startswith("_"))
-
-
-@cache
-def _shipped_from_recipes() -> frozenset[str]:
-    """Return the shipped evaluations that define no params of their own."""
-    return frozenset(name for name in shipped() if not (EVALUATIONS / name / "params.py").exists())
 
 
 def without_files() -> set[str]:
-    """Return the evaluations that need no files in ``deployments``: shipped ones from recipes, and packs.
-
-    A file that exists all the same, such as a door or a page, is used.
-    """
-    return {*_shipped_from_recipes(), *benchmarks(), *packed()}
+    """Return the evaluations that need no files in ``deployments``: ``registry.without_files``, and packs."""
+    return {*registry.without_files(), *packed()}
 
 
 def packed() -> Mapping[str, PackFolder]:
@@ -77,7 +49,9 @@ def _packed(home: Path, own: tuple[str, ...], path: tuple[str, ...]) -> Mapping[
 
     packs: dict[str, PackFolder] = {}
     for folder in folders(home).values():
-        if (folder.path / DEFINITION).is_file() and name_of(folder.name) not in shipped() | benchmarks():
+        if (folder.path / DEFINITION).is_file() and name_of(
+            folder.name
+        ) not in registry.shipped() | registry.benchmarks():
             packs.setdefault(name_of(folder.name), folder)
     return packs
 
@@ -93,12 +67,8 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     Raises:
         PackError: the pack has faults. ValueError: no such evaluation, for example after a pack was removed.
     """
-    if name in shipped():
-        own: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.{name}.evaluation").EVALUATION
-        return own
-    if name in benchmarks():
-        brought: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.benchmarks.{name}").EVALUATION
-        return brought
+    if (own := registry.evaluation(name)) is not None:
+        return cast("Evaluation[Any, Any, Any]", own)
     from tasks.packs.shape import PackError
 
     if (folder := packed().get(name)) is None:
@@ -162,7 +132,7 @@ def check_name(pack: str) -> None:
     name = name_of(pack)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"{pack!r}: an evaluation's name begins with a letter")
-    if name in shipped() | benchmarks() | TAKEN:
+    if name in registry.shipped() | registry.benchmarks() | registry.TAKEN:
         raise ValueError(f"{pack!r} is already in use: choose another name")
 
 
@@ -179,15 +149,15 @@ def faults_of(folder: PackFolder) -> tuple[set[str], list[PackFault]]:
         check_name(folder.name)
     except ValueError as error:
         faults = [*faults, PackFault(folder.name, None, "", str(error), "rename the folder")]
-    if not faults and own is not None and own.described is not None:
-        for label, values in own.described.profiles.items():
+    if not faults and own is not None and own.about is not None:
+        for label, values in own.about.profiles.items():
             try:
                 without: dict[str, Any] = {"judges": []} if "judges" in values else {}
                 build(own, validated(own.params, {**values, **without, "models": ["none"]}))
             except ValueError as error:
                 faults = [*faults, PackFault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
         faults = _with_lines(folder, faults)
-    return {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml")}, faults
+    return {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml", ".py")}, faults
 
 
 def about(folder: PackFolder) -> tuple[str, list[str]]:
@@ -199,34 +169,34 @@ def about(folder: PackFolder) -> tuple[str, list[str]]:
     if own is None and not faults:
         return "", []
     name = name_of(folder.name)
-    if name in shipped() | benchmarks() | TAKEN:
+    if name in registry.shipped() | registry.benchmarks() | registry.TAKEN:
         return f"{name}: that name is in use: rename the folder", []
-    if own is None or own.described is None:
+    if own is None or own.about is None:
         return f"{name}: it has faults (culturemeter pack check {folder.name})", []
-    facts, preview = own.described.page["facts"], list(own.described.preview)
+    facts, preview = own.about.page["facts"], list(own.about.preview)
     return f"{name} ({facts['Recipe']}): {facts['Items']} items in {facts['Clusters']} clusters", preview
 
 
-def door(name: str) -> Door:
+def door(name: str) -> About:
     """Return the door of an evaluation from a recipe."""
-    own = evaluation(name).described
+    own = evaluation(name).about
     assert own is not None, f"{name} is from a recipe, or has a door"
-    columns = _columns(own.metrics, own.doubts, own.page.get("also", ()))
-    return Door(own.title, own.models, own.examples, own.caption, columns, own.judged)
+    more = [name for pair in own.page.get("conditions", {}).items() for name in pair]
+    return replace(own, columns=_columns(own.metrics, own.doubts, [*own.page.get("also", ()), *more]))
 
 
 def report(name: str) -> Report[Any]:
     """Return the report of an evaluation from a recipe."""
     from tasks.evaluations.recipe.report import report_of
 
-    own = evaluation(name).described
+    own = evaluation(name).about
     assert own is not None, f"{name} is from a recipe, or has a page"
     return report_of(name, own.page)
 
 
 def rubrics(name: str) -> list[Rubric]:
     """Return the rubric that judges of an evaluation from a recipe use; empty for other evaluations."""
-    own = evaluation(name).described if name in without_files() else None
+    own = evaluation(name).about if name in without_files() else None
     return [own.rubric] if own and own.rubric else []
 
 

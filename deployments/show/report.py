@@ -22,6 +22,7 @@ from deployments.show import boards, settings
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
 from deployments.show.losses import losses
+from tasks import registry
 from tasks.report import Frames, RankSets, Row
 from tasks.report.forest import name_of, setting_of
 from tasks.report.policy import with_policy
@@ -68,7 +69,7 @@ def configuration(
     if not finished:
         first = FIRST if FIRST in names else names[0]
         others = ", ".join(name for name in names if name != first)
-        needed = f"{first} --data FOLDER" if first in recipes.benchmarks() else first
+        needed = f"{first} --data FOLDER" if first in registry.benchmarks() else first
         start = f"no finished run to show; start one with:\n\n  culturemeter run {needed} --profile smoke"
         raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
     if evaluation is None:
@@ -279,7 +280,7 @@ def reported() -> list[str]:
 
 def _has_page(evaluation: str) -> bool:
     """Return whether the evaluation's folder has a report of its own."""
-    return (recipes.EVALUATIONS / evaluation / "report.py").is_file()
+    return (registry.EVALUATIONS / evaluation / "report.py").is_file()
 
 
 def usual_file(evaluation: str) -> str:

@@ -37,7 +37,7 @@ OPERATIONAL = {
 
 TRUST = "CULTUREMETER_TRUST"
 """Environment variable with the user's permissions for models; a spec cannot set them."""
-Trust = Literal["remote-code", "pickle"]
+Trust = Literal["remote-code", "pickle", "pack-code"]
 PICKLE_ADVICE = (
     "weights in a pickle (.bin, .pt) can run any code when they are read: take a model with safetensors, or "
     f"allow them with --trust-pickle, or with {TRUST}=pickle in the environment"
@@ -297,14 +297,14 @@ def model_hash(spec: EngineSpec) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def allow(remote_code: bool = False, pickle: bool = False, key_pairs: Sequence[str] = ()) -> None:
-    """Allow more than before, in this process and those that it starts."""
-    more = [name for name, is_allowed in (("remote-code", remote_code), ("pickle", pickle)) if is_allowed]
+def allow(key_pairs: Sequence[str] = (), **asked: bool) -> None:
+    """Allow more than before, in this process and those that it starts; asked: permissions, with _ for -."""
+    more = [name.replace("_", "-") for name, is_asked in asked.items() if is_asked]
     os.environ[TRUST] = ",".join(dict.fromkeys([*_allowed(), *more, *key_pairs]))
 
 
 def is_allowed(permission: Trust) -> bool:
-    """Return whether the user permits models' own Python code, or pickled weights, which can run any code."""
+    """Return whether the user permits Python code of models or packs, or pickled weights, which run it."""
     return permission in _allowed()
 
 

@@ -1,1 +1,1 @@
-"""One slice per evaluation, with the same file names in each: params, requests, scores, steps."""
+"""An evaluation each: a folder with its study, answers and rows, or a file; ``tasks.registry`` finds them."""

@@ -20,15 +20,13 @@ from pydantic import (
     field_validator,
 )
 
+from tasks.evaluations.about import About
+from tasks.evaluations.about import Rows as Rows
 from tasks.identity import checked_name, digest
 from tasks.loop.requests import CANDIDATE, Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.samples import Sample
 from tasks.packs.shape import Shape
-
-Rows = Sequence[Mapping[str, Any]]
-"""Rows of a table of the warehouse."""
-
 
 FIRST = "first"
 """The cohort of the models of a configuration's first finished run."""
@@ -238,39 +236,6 @@ class Shared(Generic[S]):
     read: Callable[[S, Completions], Any]
 
 
-@dataclass(frozen=True)
-class Described:
-    """Description of an evaluation that has no files in deployments/, flows/ and warehouse/.
-
-    Attributes:
-        title, models, examples, caption, judged: as of ``deployments.evaluations.Door``.
-        profiles: name -> values of options, the smallest first.
-        metrics: rows of the table metric, without the evaluation; headlines first.
-        doubts: a difference to a control -> the headline to doubt unless the difference is above 0.
-        items: study -> rows of the table evaluation_item: item, cluster, content.
-        page: the page's content beside numbers.
-        preview: the prompts of two items and the null models, line by line.
-        rubric: the judges' rubric; None if nothing is judged.
-        published: rows of the table recipe_published, without the evaluation.
-        more: study -> further rows of the table metric, after ``metrics``.
-    """
-
-    title: str
-    models: tuple[str, ...]
-    profiles: Mapping[str, Mapping[str, Any]]
-    examples: tuple[str, ...]
-    caption: str
-    judged: str
-    metrics: Rows
-    doubts: Mapping[str, str]
-    items: Callable[[Any], Rows]
-    page: Mapping[str, Any]
-    preview: Sequence[str] = ()
-    rubric: Any = None
-    published: Rows = ()
-    more: Callable[[Any], Rows] = lambda study: ()
-
-
 @dataclass(frozen=True, eq=False)
 class Evaluation(Generic[P, S, A]):
     """One evaluation, as the loop sees it.
@@ -288,11 +253,12 @@ class Evaluation(Generic[P, S, A]):
             embedder's source) and its role.
         later: the most that further rounds may request about each model, for the plan.
         size: the study in words, for the plan.
+        refused: why the rows cannot be computed, in one line, such as code that is not allowed; "": nothing.
         optional: roles that may be missing; rows that need them are unscored.
         compares: whether rows need a cohort; else no model waits for another's answers. samples: yields
             prompts, completions and verdicts for people to read, one by one to save memory. None: only
             prompts and completions are shown. pack: content that a user's pack may add to ``tables``; None:
-            nothing. described: for an evaluation from a recipe; None: it is in files.
+            nothing. about: of an evaluation without files in deployments/; None: it is there.
         content: study -> what it was built from, as rows ``part_of`` and ``body``, stored by content with a
             run. restored: name and these rows -> the evaluation as it was. None: it is in the code, or packs.
         settled: params, with the models' engines by name -> the params that the run is made with.
@@ -309,11 +275,12 @@ class Evaluation(Generic[P, S, A]):
     shared: Shared[S] | None = None
     later: Callable[[S], Iterable[Later]] = lambda study: ()
     size: Callable[[S], str] = lambda study: ""
+    refused: Callable[[S], str] = lambda study: ""
     optional: tuple[Role, ...] = ("judge", "simulator")
     compares: bool = True
     samples: Callable[[S, Completions], Iterable[Sample]] | None = None
     pack: Shape | None = None
-    described: Described | None = None
+    about: About | None = None
     content: Callable[[S], Rows] | None = None
     restored: Callable[[str, Rows], Evaluation[Any, Any, Any]] | None = None
     settled: Callable[[P, Mapping[str, Engine]], P] = lambda params, engines: params

@@ -25,7 +25,7 @@ MOST_BYTES = 32 * 2**20
 """Largest size of one file in bytes."""
 MOST_FILES = 2000
 
-_READ = (".csv", ".toml")
+_READ = (".csv", ".toml", ".py")
 _SKIPPED = re.compile(r"^\.|^__pycache__$|^__init__\.py$|^(licen[cs]e|notice|readme|changelog)\b|\.md$", re.I)
 """Names of files that a pack may have and that are not read."""
 
@@ -90,7 +90,7 @@ def files(folder: PackFolder) -> tuple[dict[str, Path], list[PackFault]]:
         elif not stat.S_ISREG(path.stat().st_mode):
             faults.append(PackFault(name, None, "", "it is not an ordinary file", "remove it"))
         elif path.suffix not in _READ:
-            fault = "unknown kind of file; known: .csv, .toml"
+            fault = "unknown kind of file; known: .csv, .toml, and the .py of a recipe's score"
             faults.append(PackFault(name, None, "", fault, "remove it"))
         elif (size := path.stat().st_size) > MOST_BYTES:
             fault = f"it has {size / 2**20:.0f} MiB, more than {MOST_BYTES // 2**20}"

@@ -12,11 +12,11 @@ import pytest
 
 import deployments.evaluations
 from deployments.cli.run import Switches
-from deployments.door import Door
 from deployments.evaluations import doors, evaluation, flow, params, profile, profiles, with_items
-from deployments.packs.recipes import benchmarks
 from tasks.engines.specs import catalogue
+from tasks.evaluations.about import About
 from tasks.evaluations.contract import Evaluation, Params
+from tasks.registry import benchmarks
 from tests.conftest import REPOSITORY
 from warehouse import Warehouse
 
@@ -50,7 +50,7 @@ def test_every_evaluation_has_a_door() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_evaluation_has_flow_params_and_default_models(name: str) -> None:
     chosen, door = evaluation(name), doors()[name]
-    assert isinstance(door, Door)
+    assert isinstance(door, About)
     assert isinstance(chosen, Evaluation)
     assert chosen.name == name
     assert issubclass(params(name), Params)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.evaluations import recipe
-from tasks.evaluations.recipe.definition import RECIPES
+from tasks.evaluations.recipe.kinds import RECIPES
 from tests.conftest import REPOSITORY
 from tests.evaluations.recipe.made import examined, example
 
@@ -36,13 +36,13 @@ def test_shown_python_is_an_evaluation(tmp_path: Path) -> None:
 
 def test_shown_benchmark_is_an_evaluation(tmp_path: Path) -> None:
     there: dict[str, Any] = {}
-    exec(compile(ast.parse(shown("python", 1)), "page", "exec"), there)
+    exec(compile(ast.parse(shown("python", 2)), "page", "exec"), there)
     (tmp_path / "items.csv").write_text(
         "id,country,question,option_a,option_b,option_c,option_d,answer\n1,PE,Q?,u,v,w,x,c\n2,TH,P?,u,v,w,x,E\n"
     )
     made = there["EVALUATION"]
     study = made.study(made.params(models=["m"], data=str(tmp_path), country=["PE"]), {}, {})
-    assert [study.loaded.right(item) for item in study.items] == [2]
+    assert [study.right(item) for item in study.items] == [2]
     assert sum(study.loaded.left_out.values()) == 1
 
 

@@ -18,7 +18,7 @@ PAGES = sorted([*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "deployment
 SHOWN = re.compile(r"^(?: {4})?\$? ?(culturemeter [a-z].*)$|(?<!\*)`(culturemeter [a-z][^`]*)`", re.MULTILINE)
 
 
-MADE = {"proverbs": "cure"}
+MADE = {"proverbs": "cure", "greetings": "cure"}
 """Evaluation that the reader of a page creates -> a shipped one with the same options."""
 
 

@@ -69,8 +69,8 @@ def test_invented_evaluation_goes_from_plan_to_report(copy: Path, prefect_api: s
 
     plan = run(copy, *RUN, "--dry-run")
     assert plan.returncode == 0, plan.stderr
-    assert "30" in plan.stderr
-    assert "fake-judge" in plan.stderr
+    assert "30" in plan.stdout
+    assert "fake-judge" in plan.stdout
 
     done = run(copy, *RUN, api=prefect_api)
     assert done.returncode == 0, done.stderr

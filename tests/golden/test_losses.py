@@ -56,7 +56,7 @@ Bounds = Mapping[str, tuple[float, float]]
 
 def headlines(name: str) -> Bounds:
     """Return the headlines of an evaluation, with direction, from its catalogue."""
-    described = evaluation(name).described
+    described = evaluation(name).about
     rows: list[Mapping[str, Any]] = list(described.metrics) if described else []
     file = REPOSITORY / "warehouse" / "reference" / "metric" / f"{name}.csv"
     if not rows and file.exists():

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from tasks.engines.protocols import Message, PairScores
+from tasks.evaluations.about import About
 from tasks.evaluations.contract import (
     Cohort,
     Completions,
-    Described,
     Detail,
     Evaluation,
     Rows,
@@ -150,7 +150,7 @@ def _sample(item: HarnessItem, study: HarnessStudy, answer: Any, scores: Mapping
     )  # fmt: skip
 
 
-_DESCRIBED = Described(
+_ABOUT = About(
     title=TITLE,
     models=("smollm2-135m",),
     profiles={"smoke": {"limit": 10}, "demo": {"limit": 100}, "full": {}},
@@ -187,7 +187,7 @@ EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores
     size=_size,
     compares=False,
     samples=_samples,
-    described=_DESCRIBED,
+    about=_ABOUT,
     content=lambda study: kept.content(study.tasks.values()),
     restored=lambda name, rows: replace(EVALUATION, study=partial(build_study, stored=rows)),
 )

@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from tasks.evaluations.about import About
 from tasks.evaluations.contract import (
     Cohort,
     Completions,
-    Described,
     Detail,
     Evaluation,
     Rows,
@@ -139,7 +139,7 @@ def evaluation_of(
         metrics: further metrics of the log, for the catalogue.
         published: numbers that others published, all of them.
     """
-    described = replace(_DESCRIBED, published=published, more=lambda study: rows.catalogue_of(metrics))
+    about = replace(_ABOUT, published=published, more=lambda study: rows.catalogue_of(metrics))
     return Evaluation(
         NAME,
         ImportedParams,
@@ -151,7 +151,7 @@ def evaluation_of(
         size=_size,
         compares=False,
         samples=_samples,
-        described=described,
+        about=about,
         content=content,
         restored=_restored,
     )
@@ -161,7 +161,7 @@ def _restored(name: str, stored: Rows) -> Evaluation[ImportedParams, ImportedStu
     return evaluation_of(items_of(stored))
 
 
-_DESCRIBED = Described(
+_ABOUT = About(
     title=TITLE,
     models=("smollm2-135m",),
     profiles={"smoke": {}, "demo": {}, "full": {}},

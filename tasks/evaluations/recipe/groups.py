@@ -3,143 +3,154 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any, cast
+from functools import cached_property, partial
+from itertools import product
+from typing import cast
 
 import numpy as np
 
-from tasks.engines.protocols import Cloze
+from tasks.engines.protocols import Cloze, Message
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.recipe.definition import Preference
 from tasks.evaluations.recipe.items import Item, Member
+from tasks.evaluations.recipe.kinds import Preference
 from tasks.evaluations.recipe.prompted import ConditionScores
-from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
-from tasks.evaluations.recipe.texts import EXCHANGED, NO_OTHER
+from tasks.evaluations.recipe.study import EXCHANGED, HEADLINE, NO_OTHER, Nulls, RecipeAnswers, RecipeStudy
+from tasks.judging.panel import Opinions
 from tasks.loop.candidates import CandidateRanking, StoredScores
 from tasks.loop.replies import NO_ANSWER
+from tasks.loop.samples import Sample, Score, question
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
 
 NOTHING_SPELT = "the model has tokens for no item of one of the groups"
 
 
-def ask(study: RecipeStudy, completions: Completions) -> list[CandidateRanking]:
-    """Return requests for the items of each kind in contexts of that kind, and in the exchanged contexts."""
-    return [request for _, request in requests(study)]
+class PreferenceStudy(RecipeStudy):
+    """Contexts with a blank, and items of groups for it."""
 
+    @property
+    def definition(self) -> Preference:
+        return cast(Preference, self.loaded.definition)
 
-def requests(study: RecipeStudy) -> Iterator[tuple[list[tuple[str, Item]], CandidateRanking]]:
-    """Return the requests, each with the conditions and items that it is for, in the order of its sentences.
+    def ask(self, completions: Completions) -> list[CandidateRanking]:
+        """Return requests for the items of each kind in contexts of that kind, and in exchanged contexts."""
+        return [request for _, request in self.requests]
 
-    Sentences of one request share the text after the blank, because an engine takes one for all.
-    """
-    groups: dict[tuple[str, str, str], list[tuple[str, Item, str]]] = {}
-    for condition, item, context in contexts(study):
-        before, _, after = context.partition(_definition(study).blank)
-        lead = " " if before.endswith(" ") else ""
-        groups.setdefault((_kind(study, item), lead, after), []).append((condition, item, before))
-    for (kind, lead, after), places in groups.items():
-        names = [member.text for member in members(study, kind)]
-        sentences = list(dict.fromkeys(before.rstrip() for *_, before in places))
-        sent = CandidateRanking(
-            about=["preference", lead, after, names],
-            topic=study.loaded.name,
-            label=kind or "contexts",
-            batch=cast(Any, study.params).batch,
-            cloze=partial(_cloze, lead=lead, after=after),
-            prompts=sentences,
-            candidates=names,
-        )
-        yield [(condition, item) for condition, item, _ in places], sent
+    @cached_property
+    def requests(self) -> list[tuple[list[tuple[str, Item, str]], CandidateRanking]]:
+        """The requests, each with condition, item and sentence of what it is for.
 
+        Sentences of one request share the text after the blank, because an engine takes one for all.
+        """
+        groups: dict[tuple[str, str, str], list[tuple[str, Item, str]]] = {}
+        for condition, item, context in self.contexts:
+            before, _, after = context.partition(self.definition.blank)
+            lead = " " if before.endswith(" ") else ""
+            groups.setdefault((self.kind(item), lead, after), []).append((condition, item, before.rstrip()))
+        requests = []
+        for (kind, lead, after), places in groups.items():
+            names = [member.text for member in self.members(kind)]
+            sent = CandidateRanking(
+                about=["preference", lead, after, names],
+                topic=self.loaded.name,
+                label=kind or "contexts",
+                batch=self.params.batch,
+                cloze=partial(_cloze, lead=lead, after=after),
+                prompts=list(dict.fromkeys(sentence for *_, sentence in places)),
+                candidates=names,
+            )
+            requests.append((places, sent))
+        return requests
 
-def contexts(study: RecipeStudy) -> Iterator[tuple[str, Item, str]]:
-    """Yield condition, item, and the sentence for the items: its own, or another cluster's."""
-    by_name = study.keep("by name", lambda: {item.name: item for item in study.items})
-    prompt = _definition(study).prompt
-    for item in study.items:
-        yield HEADLINE, item, rendered(prompt, item.fields)
-        if item.name in study.others:
-            yield EXCHANGED, item, rendered(prompt, by_name[study.others[item.name]].fields)
+    @cached_property
+    def contexts(self) -> list[tuple[str, Item, str]]:
+        """Condition, item, and the sentence for the items: its own, or another cluster's."""
+        contexts = []
+        for condition in self.conditions:
+            own = {item.name: self.prompt(item, condition)[0]["content"] for item in self.items}
+            for item in self.items:
+                contexts.append((condition, item, own[item.name]))
+                if condition == HEADLINE and item.name in self.others:
+                    contexts.append((EXCHANGED, item, own[self.others[item.name]]))
+        return contexts
 
+    def prompt(self, item: Item, condition: str = HEADLINE) -> list[Message]:
+        return question(rendered(self.wordings[condition].prompt, item.fields))
 
-def members(study: RecipeStudy, kind: str) -> list[Member]:
-    """Return the items for contexts of a kind."""
-    return [member for member in study.loaded.members if member.kind == kind]
+    def kind(self, item: Item) -> str:
+        """Return the kind of an item's context; "" if there are none."""
+        return item.fields[self.definition.kind] if self.definition.kind else ""
 
+    def members(self, kind: str) -> list[Member]:
+        """Return the items for contexts of a kind."""
+        return [member for member in self.loaded.members if member.kind == kind]
 
-def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
-    """Return for each condition the share of pairs in which the target's item is likelier than another
-    group's.
+    def read(self, completions: Completions) -> RecipeAnswers:
+        """Return for each condition the share of pairs in which the target's item is likelier than another
+        group's.
 
-    Ties count half.
-    """
-    values = {name: np.full(len(study.items), np.nan) for name in (HEADLINE, EXCHANGED)}
-    reasons = {name: np.full(len(study.items), NO_ANSWER, dtype=object) for name in values}
-    texts = {name: [""] * len(study.items) for name in values}
-    place = {item.name: row for row, item in enumerate(study.items)}
-    reasons[EXCHANGED][[item.name not in study.others for item in study.items]] = NO_OTHER
-    for request, sent in requests(study):
-        stored = completions(sent)
-        for condition, item in request:
-            row = place[item.name]
-            if isinstance(stored, str):
-                reasons[condition][row] = stored
-                continue
-            sentence = _sentence(study, condition, item)
-            scores = _at_length(study, stored)[sent.prompts.index(sentence)]
-            share, context = preferred(study, members(study, _kind(study, item)), scores)
-            low, high = study.definition.metric.bounds
-            values[condition][row] = np.nan if share is None else low + (high - low) * share
-            reasons[condition][row] = NOTHING_SPELT if share is None else ""
-            texts[condition][row] = context
-    empty = np.full(len(study.items), "", dtype=object)
-    return {name: ConditionScores(values[name], reasons[name], empty, texts[name]) for name in values}
+        Ties count half.
+        """
+        n = len(self.items)
+        values = {name: np.full(n, np.nan) for name in (*self.conditions, EXCHANGED)}
+        reasons = {name: np.full(n, NO_ANSWER, dtype=object) for name in values}
+        texts = {name: [""] * n for name in values}
+        place = {item.name: row for row, item in enumerate(self.items)}
+        reasons[EXCHANGED][[item.name not in self.others for item in self.items]] = NO_OTHER
+        for request, sent in self.requests:
+            stored = completions(sent)
+            for condition, item, sentence in request:
+                row = place[item.name]
+                if isinstance(stored, str):
+                    reasons[condition][row] = stored
+                    continue
+                scores = self._at_length(stored)[sent.prompts.index(sentence)]
+                share, context = self.preferred(self.members(self.kind(item)), scores)
+                values[condition][row] = np.nan if share is None else self.within(share)
+                reasons[condition][row] = NOTHING_SPELT if share is None else ""
+                texts[condition][row] = context
+        empty = np.full(n, "", dtype=object)
+        scores_of = {
+            name: [ConditionScores(values[name], reasons[name], empty, texts[name])] for name in values
+        }
+        return RecipeAnswers(scores_of, {})
 
+    def preferred(self, there: Sequence[Member], scores: FloatArray) -> tuple[float | None, str]:
+        """Return the share of pairs, and the likeliest item of each side in words.
 
-def preferred(study: RecipeStudy, there: Sequence[Member], scores: FloatArray) -> tuple[float | None, str]:
-    """Return the share of pairs, and the likeliest item of each side in words.
+        Args:
+            scores: NaN for items without tokens in the model's vocabulary.
+        """
+        is_target = np.array([member.group == self.definition.target for member in there])
+        own, other = scores[is_target & ~np.isnan(scores)], scores[~is_target & ~np.isnan(scores)]
+        if not own.size or not other.size:
+            return None, ""
+        above = np.sign(own[:, None] - other[None, :])
+        texts = [member.text for member in there]
+        best = [texts[int(np.nanargmax(np.where(side, scores, np.nan)))] for side in (is_target, ~is_target)]
+        return float((above + 1).mean() / 2), f"{best[0]} | {best[1]}"
 
-    Args:
-        scores: NaN for items without tokens in the model's vocabulary.
-    """
-    is_target = np.array([member.group == _definition(study).target for member in there])
-    own, other = scores[is_target & ~np.isnan(scores)], scores[~is_target & ~np.isnan(scores)]
-    if not own.size or not other.size:
-        return None, ""
-    above = np.sign(own[:, None] - other[None, :])
-    texts = [member.text for member in there]
-    best = [texts[int(np.nanargmax(np.where(side, scores, np.nan)))] for side in (is_target, ~is_target)]
-    return float((above + 1).mean() / 2), f"{best[0]} | {best[1]}"
+    def nulls(self, shared: Opinions) -> dict[str, Nulls]:
+        """Return items' scores with groups exchanged at random: half of the pairs, by symmetry."""
+        half = np.full(len(self.items), self.within(0.5))
+        return {self.definition.metric.name: {"groups_exchanged": half}}
 
+    def samples(self, completions: Completions) -> Iterator[Sample]:
+        name, scores = self.definition.metric.name, self.read(completions).scores
+        for condition, (place, item) in product(self.conditions, enumerate(self.items)):
+            own = scores[condition]
+            text, value, why = own.texts[place], float(own.values[place]), own.reasons[place] or None
+            yield Sample(
+                self.sample_id(item, condition), self.prompt(item, condition), text,
+                finish_reason="stop" if text else "", scores={name: Score.of(value, why)},
+                metadata=self.metadata(item),
+            )  # fmt: skip
 
-def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
-    """Return items' scores with groups exchanged at random: half of the pairs, by symmetry."""
-    low, high = study.definition.metric.bounds
-    return {"groups_exchanged": np.full(len(study.items), (low + high) / 2)}
-
-
-def _definition(study: RecipeStudy) -> Preference:
-    return cast(Preference, study.definition)
-
-
-def _kind(study: RecipeStudy, item: Item) -> str:
-    column = _definition(study).kind
-    return item.fields[column] if column else ""
-
-
-def _sentence(study: RecipeStudy, condition: str, item: Item) -> str:
-    by_name = study.computed["by name"]
-    source = item if condition == HEADLINE else by_name[study.others[item.name]]
-    context = rendered(_definition(study).prompt, source.fields)
-    return str(context.partition(_definition(study).blank)[0]).rstrip()
-
-
-def _at_length(study: RecipeStudy, stored: StoredScores) -> FloatArray:
-    if _definition(study).length == "none":
-        return stored.logprob
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(stored.logprob / stored.n_tokens)
+    def _at_length(self, stored: StoredScores) -> FloatArray:
+        if self.definition.length == "none":
+            return stored.logprob
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(stored.logprob / stored.n_tokens)
 
 
 def _cloze(before: Sequence[str], lead: str, after: str) -> Cloze:

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.evaluations.contract import Rows
-from tasks.evaluations.recipe.definition import RECIPES
 from tasks.evaluations.recipe.items import Item, LeftOut, LoadedRecipe, Member
+from tasks.evaluations.recipe.kinds import RECIPES
 from tasks.evaluations.recipe.study import RecipeStudy
 from tasks.judging.rubric import Rubric
 from tasks.parsing import parse_json
 
-DEFINITION, RUBRIC, MEMBER, ITEM, COUNT = "definition", "rubric", "member", "item", "count"
+DEFINITION, RUBRIC, MEMBER, ITEM, COUNT, CODE = "definition", "rubric", "member", "item", "count", "code"
 
 
 def content(study: RecipeStudy) -> Rows:
@@ -50,6 +50,7 @@ def loaded_of(name: str, rows: Iterable[Mapping[str, Any]], own: LoadedRecipe | 
         tuple(Member(*cells) for cells in parts.get(MEMBER, ())),
         used=used,
         left_out={LeftOut(*what): n for *what, n in left_out},
+        code="".join(parts.get(CODE, ())),
     )
     return replace(loaded, score=own.score, derive=own.derive, knobs=own.knobs) if own else loaded
 
@@ -59,6 +60,8 @@ def _bodies(study: RecipeStudy) -> Iterator[tuple[str, Any]]:
     yield DEFINITION, [loaded.definition.recipe, loaded.definition.model_dump(mode="json")]
     if loaded.rubric is not None:
         yield RUBRIC, loaded.rubric.model_dump(mode="json")
+    if loaded.code:
+        yield CODE, loaded.code
     for member in loaded.members:
         yield MEMBER, [*member]
     for item in study.chosen:

@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
-from tasks.evaluations.recipe import checks
-from tasks.evaluations.recipe.definition import Choice, Judged, Preference, PrintedNumber, Recipe, parsed
+from tasks.evaluations.recipe import checks, own_score
+from tasks.evaluations.recipe.definition import PrintedNumber, Recipe
 from tasks.evaluations.recipe.items import ITEM, Item, LoadedRecipe, Member
+from tasks.evaluations.recipe.kinds import Judged, Preference, ShortAnswer
+from tasks.evaluations.recipe.parsed import parsed
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
 from tasks.packs.files import AnyCells, header_of, read_csv, tables_of
@@ -59,25 +61,31 @@ def _examined(
 ) -> tuple[LoadedRecipe | None, list[PackFault]]:
     """Return ``examine``'s result for a definition in which these fields are stand-ins."""
     faults: list[PackFault] = []
-    named = definition.contexts if isinstance(definition, Preference) else definition.items
+    named = definition.asked
     rows, header, wrong = _table(named, read)
     faults += wrong
     members: tuple[Member, ...] = ()
-    if isinstance(definition, Preference):
-        members, wrong = _members(definition, read)
-        faults += wrong
-    rubric, wrong = _rubric(definition, read)
-    faults += wrong
+    rubric, code = None, ""
+    match definition:
+        case Preference():
+            members, wrong = _members(definition, read)
+            faults += wrong
+        case ShortAnswer() if definition.score:
+            code, wrong = _code(definition.score, read)
+            faults += wrong
+        case Judged():
+            rubric, wrong = _rubric(definition, read)
+            faults += wrong
+            if rubric and header:
+                faults += checks.input_faults(definition, rubric, header, definition.rubric)
     published, wrong = _published(definition, read)
     faults += wrong
     if not header:
         return None, faults
     of_definition = checks.columns_there(definition, header, file)
     of_definition += checks.prompt_faults(definition, header, file)
-    if rubric and isinstance(definition, Judged):
-        faults += checks.input_faults(definition, rubric, header, definition.rubric)
     faults += of_definition
-    unread = unknown | {fault.column for fault in of_definition}
+    unread = unknown | {fault.column.partition(".")[0] for fault in of_definition}
     named_by = _names(rows, header)
     items = [_item(definition, row, line, header, named_by) for line, row in rows]
     faults += checks.repeated(items, named)
@@ -85,12 +93,10 @@ def _examined(
         faults += checks.cluster_faults(definition, items, named)
     if not unread & checks.READ_OF_ITEMS:
         faults += [fault for item in items for fault in checks.item_faults(definition, item, named)]
-        if isinstance(definition, Choice):
-            faults += checks.unequal(definition, items, named)
-        if isinstance(definition, Preference):
-            faults += checks.kind_faults(definition, items, members, named)
+        together = definition.flaws_together([(item.line, item.fields) for item in items], members)
+        faults += [PackFault(named, line, *flaw) for line, flaw in together]
     ordered = tuple(sorted(items, key=lambda item: item.name))
-    return LoadedRecipe(name, definition, ordered, rubric, members, published), faults
+    return LoadedRecipe(name, definition, ordered, rubric, members, published, code=code), faults
 
 
 def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], list[str], list[PackFault]]:
@@ -181,9 +187,18 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
     return tuple(members), faults
 
 
-def _rubric(definition: Recipe, read: Read) -> tuple[Rubric | None, list[PackFault]]:
-    if not isinstance(definition, Judged):
-        return None, []
+def _code(file: str, read: Read) -> tuple[str, list[PackFault]]:
+    """Return the code of a score, which is not run, and its faults."""
+    if not file.endswith(".py"):
+        return "", [PackFault(file, None, "", "a score is a file of Python", "name it score.py")]
+    try:
+        code, flaws = own_score.read(read(file))
+    except OSError:
+        return "", [PackFault(file, None, "", "the file is missing", "add it beside the definition")]
+    return code, [PackFault(file, line, *flaw) for line, flaw in flaws]
+
+
+def _rubric(definition: Judged, read: Read) -> tuple[Rubric | None, list[PackFault]]:
     try:
         data = read(definition.rubric)
     except OSError:

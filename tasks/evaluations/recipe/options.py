@@ -6,29 +6,45 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from functools import cached_property
+from typing import Any, Self, cast
 
 import numpy as np
+from pydantic import Field
+from scipy.stats import binom
 
-from tasks.engines.protocols import Sampling
-from tasks.evaluations.contract import Completions
-from tasks.evaluations.recipe.definition import CHANCE, LETTER, LETTERS, Choice
-from tasks.evaluations.recipe.items import CHOICES, Item
+from tasks.engines.protocols import Message, Sampling
+from tasks.evaluations.contract import Completions, GenerationParams, Params
+from tasks.evaluations.recipe.definition import CHANCE, CHOICES, LETTER, LETTERS, ROTATED
+from tasks.evaluations.recipe.items import Item, LoadedRecipe
+from tasks.evaluations.recipe.kinds import Choice
 from tasks.evaluations.recipe.normal import stands_in
 from tasks.evaluations.recipe.prompted import ConditionScores
-from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
-from tasks.evaluations.recipe.texts import conversation, worst
+from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeAnswers, RecipeStudy
+from tasks.evaluations.recipe.texts import writing_knobs
+from tasks.judging.panel import Opinions
 from tasks.judging.rubric import normal
 from tasks.loop.items import OptionLogprobs, OptionScores, Question
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.replies import NO_ANSWER, no_text, unreadable
-from tasks.loop.requests import Request
+from tasks.loop.requests import Engine, Request
+from tasks.loop.rows import Metric, scored
+from tasks.loop.samples import Sample, Score, listed
 from tasks.metrics.types import FloatArray, IntArray
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
-CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)
+CONTROLS = (NO_QUESTION, OTHER_QUESTION)
 
 NO_LETTER = "no option was named"
+
+CHOICES_AT_ONCE = 128
+"""Questions of a choice: what those of one call begin with is run once."""
+
+MIXED = 0.15
+"""Greatest excess over chance of the share of right options at one position that counts as mixed."""
+
+LEVEL = 0.001
+"""Probability, at most, of the right options of a mixed set to count as not mixed in one slice."""
 
 _AROUND = " .:)(]['\"*`\n"
 _SAID = re.compile(
@@ -43,99 +59,232 @@ _ALONE = re.compile(
 """A capital that stands alone; no A or I before a word, such as "A dish"."""
 
 
-def ask(study: RecipeStudy, completions: Completions) -> list[Request[Any]]:
-    """Return requests for every item under every condition."""
-    return [request(study, condition) for condition in CONDITIONS]
+class ChoiceStudy(RecipeStudy):
+    """Questions with options."""
 
+    base = GenerationParams
 
-def request(study: RecipeStudy, condition: str) -> Request[Any]:
-    """Return the request of one condition. Equal prompts, as without a question, are sent once."""
-    params, label = cast(Any, study.params), condition or "items"
-    if is_written(study):
-        prompts = [_prompt(study, condition, item) for item in asked(study, condition)]
-        sampling = Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed)
-        return Prompts(
-            topic=study.loaded.name, label=label, batch=params.batch, prompts=prompts, sampling=sampling
+    @property
+    def definition(self) -> Choice:
+        return cast(Choice, self.loaded.definition)
+
+    @classmethod
+    def knobs(cls, definition: Choice) -> dict[str, Any]:
+        turned = "given: options in the file's order; rotated: once for each option in the first place"
+        how = "logprob: the likeliest option counts; letter: the one whose letter is written"
+        orders, by = (cast(Any, Choice.model_fields[name].annotation) for name in ("orders", "by"))
+        return writing_knobs(definition.max_tokens) | {
+            "orders": (orders, Field(definition.orders, description=turned)),
+            "batch": (
+                int, Field(CHOICES_AT_ONCE, ge=1, description="items that are answered and stored together")
+            ),
+            "by": (by, Field(definition.by, description=how)),
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> Self:
+        own = super().of(loaded, params, engines)
+        if own.is_written and not own.definition.shows_options:
+            raise ValueError("--by letter: the prompt does not show {{ choices }}: add {{ choices }} to it")
+        if own.params.orders != ROTATED:
+            return own
+        turned = tuple(each for item in own.chosen for each in rotations(own.definition, item))
+        return cls(params, loaded, own.chosen, turned)
+
+    @property
+    def is_written(self) -> bool:
+        """Return whether the model writes a letter; otherwise options are scored."""
+        return bool(self.params.by == LETTER)
+
+    def options(self, item: Item) -> tuple[str, ...]:
+        """Return an item's options, in their order."""
+        return self.definition.options_of(item.fields)
+
+    def right(self, item: Item) -> int:
+        """Return the index of an item's right option, from 0."""
+        place = self.definition.right_of(item.fields)
+        assert place is not None, "items are checked on loading"
+        return place
+
+    def target(self, item: Item) -> str:
+        return self.options(item)[self.right(item)]
+
+    def prompt(self, item: Item, condition: str = HEADLINE) -> list[Message]:
+        return self.conversation(self._fields(condition, item), condition)
+
+    def ask(self, completions: Completions) -> list[Request[Any]]:
+        return [self.request(condition) for condition in self._units]
+
+    def request(self, condition: str) -> Request[Any]:
+        """Return the request of one condition. Equal prompts, as without a question, are sent once."""
+        params, label, units = self.params, condition or "items", list(self._units[condition].values())
+        if self.is_written:
+            sampling = Sampling(
+                temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed
+            )
+            return Prompts(
+                topic=self.loaded.name, label=label, batch=params.batch, prompts=units, sampling=sampling
+            )
+        return OptionScores(
+            about=["choice"], topic=self.loaded.name, label=label, batch=params.batch, questions=units
         )
-    questions = [_question(study, condition, item) for item in asked(study, condition)]
-    return OptionScores(
-        about=["choice"], topic=study.loaded.name, label=label, batch=params.batch, questions=questions
-    )
 
+    @cached_property
+    def _units(self) -> Mapping[str, Mapping[str, Any]]:
+        """Condition -> item -> what is sent, if there is another item's question for it."""
+        return {
+            condition: {
+                item.name: self._unit(self.prompt(item, condition), item)
+                for item in self.items
+                if condition != OTHER_QUESTION or item.name in self.others
+            }
+            for condition in (*self.conditions, *CONTROLS)
+        }
 
-def asked(study: RecipeStudy, condition: str) -> Iterator[Item]:
-    """Return the items of a condition; under another item's question, only items with such a question."""
-    for item in study.items:
-        if condition != OTHER_QUESTION or item.name in study.others:
-            yield item
+    def _unit(self, messages: list[Message], item: Item) -> Prompt | Question:
+        if self.is_written:
+            return Prompt(messages)
+        return Question("\n\n".join(m["content"] for m in messages), self.options(item))
 
+    def _fields(self, condition: str, item: Item) -> dict[str, str]:
+        """Return an item's cells as a condition shows them, with its options by letter."""
+        lines = (f"{k}. {o}" for k, o in zip(LETTERS, self.options(item), strict=False))
+        fields = dict(item.fields) | {CHOICES: "\n".join(lines)}
+        columns = self.definition.question
+        if condition == NO_QUESTION:
+            fields |= dict.fromkeys(columns, "")
+        elif condition == OTHER_QUESTION:
+            other = self.by_name[self.others[item.name]]
+            fields |= {column: other.fields[column] for column in columns}
+        return fields
 
-def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
-    """Return condition -> whether the right option was chosen."""
-    return {condition: _scores(study, condition, completions) for condition in CONDITIONS}
+    def stored(self, condition: str, completions: Completions) -> dict[str, OptionLogprobs | Completion]:
+        """Return each item's stored answer under a condition."""
+        answers: Mapping[str, Any] = completions(self.request(condition))
+        units = self._units[condition].items()
+        return {name: answers[unit.id] for name, unit in units if unit.id in answers}
 
+    def read(self, completions: Completions) -> RecipeAnswers:
+        return RecipeAnswers({each: [self._scores(each, completions)] for each in self._units}, {})
 
-def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
-    """Return the null models' scores on each item; of position [items, positions], a column for each that it
-    may always choose.
+    def chosen_option(
+        self, item: Item, answered: OptionLogprobs | Completion | None
+    ) -> tuple[int | None, str]:
+        """Return the option that a model's answer names, from 0, or the reason for none."""
+        if isinstance(answered, OptionLogprobs):
+            return int(np.argmax(self.at_length(item, answered))), ""
+        if reason := no_text(answered):
+            return None, reason
+        assert answered is not None
+        place = letter(answered.text, self.options(item))
+        why = unreadable(answered).replace("unparsable answer", NO_LETTER)
+        return place, "" if place is not None else why
 
-    longest, shortest: equally long options share the score. popular: the option whose text is right most
-    often in items of other clusters, such as "unknown"; equals share. chance: the expected score of an option
-    that is drawn.
-    """
-    options = [study.loaded.options(item) for item in study.items]
-    right = np.array([study.loaded.right(item) for item in study.items])
-    answers = [normal(own[place]) for own, place in zip(options, right.tolist(), strict=True)]
-    everywhere, of_cluster = Counter(answers), Counter(zip(study.clusters.tolist(), answers, strict=True))
-    elsewhere = [
-        [everywhere[text] - of_cluster[cluster, text] for text in map(normal, own)]
-        for cluster, own in zip(study.clusters.tolist(), options, strict=True)
-    ]
-    lengths = [[len(option) for option in own] for own in options]
-    scored = {
-        "position": (right[:, None] == np.arange(max(map(len, options)))).astype(float),
-        "longest": _of_greatest(lengths, right),
-        "shortest": _of_greatest([[-length for length in own] for own in lengths], right),
-        "popular": _of_greatest(elsewhere, right),
-        CHANCE: np.array([1 / len(own) for own in options]),
-    }
-    return {name: _within(study, share) for name, share in scored.items()}
+    def at_length(self, item: Item, answered: OptionLogprobs) -> FloatArray:
+        """Return the options' log-probabilities, divided as the definition says; the first wins ties."""
+        by: FloatArray = np.ones_like(answered.logprobs)
+        if self.definition.length == "characters":
+            by = np.array([len(option) for option in self.options(item)], dtype=np.float64)
+        elif self.definition.length == "tokens":
+            by = answered.n_tokens.astype(np.float64)
+        return np.asarray(answered.logprobs / np.maximum(1, by))
+
+    def _scores(self, condition: str, completions: Completions) -> ConditionScores:
+        answered = self.stored(condition, completions)
+        values, reasons, lost, texts, places = [], [], [], [], []
+        for item in self.items:
+            place, reason = self.chosen_option(item, answered.get(item.name))
+            places.append(place)
+            if place is None:
+                is_lost = reason != NO_ANSWER and condition not in CONTROLS
+                values.append(self.worst() if is_lost else np.nan)
+            else:
+                values.append(float(self.within(float(place == self.right(item)))))
+            reasons.append(reason if np.isnan(values[-1]) else "")
+            lost.append(reason)
+            texts.append("" if place is None else f"{LETTERS[place]}. {self.options(item)[place]}")
+        derive = self.loaded.derive if condition == HEADLINE else None
+        also = derive(self.items, places) if derive else {}
+        return ConditionScores(
+            np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts, also
+        )
+
+    def nulls(self, shared: Opinions) -> dict[str, Nulls]:
+        """Return the null models' scores on each item; of position [items, positions], a column for each that
+        it may always choose.
+
+        longest, shortest: equally long options share the score. popular: the option whose text is right most
+        often in items of other clusters, such as "unknown"; equals share. chance: the expected score of an
+        option that is drawn.
+        """
+        options = [self.options(item) for item in self.items]
+        right = np.array([self.right(item) for item in self.items])
+        clusters = self.clusters.tolist()
+        answers = [normal(own[place]) for own, place in zip(options, right.tolist(), strict=True)]
+        everywhere, of_cluster = Counter(answers), Counter(zip(clusters, answers, strict=True))
+        elsewhere = [
+            [everywhere[text] - of_cluster[cluster, text] for text in map(normal, own)]
+            for cluster, own in zip(clusters, options, strict=True)
+        ]
+        lengths = [[len(option) for option in own] for own in options]
+        scores = {
+            "position": (right[:, None] == np.arange(max(map(len, options)))).astype(float),
+            "longest": _of_greatest(lengths, right),
+            "shortest": _of_greatest([[-length for length in own] for own in lengths], right),
+            "popular": _of_greatest(elsewhere, right),
+            CHANCE: np.array([1 / len(own) for own in options]),
+        }
+        return {self.definition.metric.name: {name: self.within(share) for name, share in scores.items()}}
+
+    def further_rows(self) -> Iterator[Metric]:
+        """Yield the share of right options at the commonest position in each slice where they are not mixed.
+
+        A model that always prefers this position gains there. Options that are the same in every item, such
+        as true and false, have no order that could be mixed. A model sees no order that the prompt does not
+        show.
+        """
+        options = [self.options(item) for item in self.items]
+        if not self.definition.shows_options or len(set(options)) < 2:
+            return
+        right = np.array([self.right(item) for item in self.items])
+        chance = np.array([1 / len(each) for each in options])
+        for where, chosen in self.slices():
+            n, commonest = int(chosen.sum()), int(np.bincount(right[chosen]).max())
+            expected = float(chance[chosen].mean())
+            # Of as many positions as there are, the commonest is tested.
+            by_accident = binom.sf(commonest - 1, n, expected) / expected
+            if commonest / n > expected + MIXED and by_accident < LEVEL:
+                yield scored("unmixed_positions", where, commonest / n, (n, 0), null=expected)
+
+    def samples(self, completions: Completions) -> Iterator[Sample]:
+        for condition in self.conditions:
+            yield from self._samples(condition, completions)
+
+    def _samples(self, condition: str, completions: Completions) -> Iterator[Sample]:
+        name, stored = self.definition.metric.name, self.stored(condition, completions)
+        scores = self._scores(condition, completions)
+        for place, item in enumerate(self.items):
+            answered, right, choices = stored.get(item.name), self.right(item), self.options(item)
+            value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
+            output, reason = "", ""
+            if isinstance(answered, OptionLogprobs):
+                pairs = zip(choices, self.at_length(item, answered).tolist(), strict=True)
+                output = listed(sorted(pairs, key=lambda p: -p[1]), "log-probability")
+                reason = "stop"
+            elif isinstance(answered, Completion):
+                output, reason = answered.text, answered.finish_reason
+            yield Sample(
+                self.sample_id(item, condition), self.prompt(item, condition), output,
+                target=f"{LETTERS[right]}. {choices[right]}", choices=choices, finish_reason=reason,
+                scores={name: Score.of(value, why, answer=scores.texts[place] or None)},
+                metadata=self.metadata(item),
+            )  # fmt: skip
 
 
 def _of_greatest(numbers: Sequence[Sequence[int]], right: IntArray) -> FloatArray:
     """Return [items] the score of choosing the option with the greatest number; equals share it."""
     pairs = zip(numbers, right.tolist(), strict=True)
     return np.array([(own[place] == max(own)) / own.count(max(own)) for own, place in pairs], dtype=float)
-
-
-def is_written(study: RecipeStudy) -> bool:
-    """Return whether the model writes a letter; otherwise options are scored."""
-    return bool(cast(Any, study.params).by == LETTER)
-
-
-def chosen(
-    study: RecipeStudy, item: Item, answered: OptionLogprobs | Completion | None
-) -> tuple[int | None, str]:
-    """Return the option that a model's answer names, from 0, or the reason for none."""
-    options = study.loaded.options(item)
-    if isinstance(answered, OptionLogprobs):
-        return int(np.argmax(at_length(study, item, answered))), ""
-    if reason := no_text(answered):
-        return None, reason
-    assert answered is not None
-    place = letter(answered.text, options)
-    return place, "" if place is not None else unreadable(answered).replace("unparsable answer", NO_LETTER)
-
-
-def at_length(study: RecipeStudy, item: Item, answered: OptionLogprobs) -> FloatArray:
-    """Return the options' log-probabilities, divided as the definition says. Ties go to the first option."""
-    definition = cast(Choice, study.definition)
-    by: FloatArray = np.ones_like(answered.logprobs)
-    if definition.length == "characters":
-        by = np.array([len(option) for option in study.loaded.options(item)], dtype=np.float64)
-    elif definition.length == "tokens":
-        by = answered.n_tokens.astype(np.float64)
-    return np.asarray(answered.logprobs / np.maximum(1, by))
 
 
 def letter(text: str, options: tuple[str, ...]) -> int | None:
@@ -161,73 +310,18 @@ def letter(text: str, options: tuple[str, ...]) -> int | None:
     return named[0] if len(named) == 1 else None
 
 
-def stored(
-    study: RecipeStudy, condition: str, completions: Completions
-) -> dict[str, OptionLogprobs | Completion]:
-    """Return each item's stored answer under a condition."""
-    sent = request(study, condition)
-    answers: Mapping[str, Any] = completions(sent)
-    make = _prompt if is_written(study) else _question
-    ids = {item.name: make(study, condition, item).id for item in asked(study, condition)}
-    return {name: answers[unit] for name, unit in ids.items() if unit in answers}
+def rotations(definition: Choice, item: Item) -> list[Item]:
+    """Return an item once for each of its options in the first place; the others follow in their order.
 
-
-def conversation_of(study: RecipeStudy, condition: str, item: Item) -> list[Any]:
-    """Return the model's prompt under a condition, for people."""
-    return list(conversation(study, _fields(study, condition, item)))
-
-
-def _scores(study: RecipeStudy, condition: str, completions: Completions) -> ConditionScores:
-    answered = stored(study, condition, completions)
-    values, reasons, lost, texts, places = [], [], [], [], []
-    for item in study.items:
-        place, reason = chosen(study, item, answered.get(item.name))
-        places.append(place)
-        if place is None:
-            is_lost = reason != NO_ANSWER and condition == HEADLINE
-            values.append(worst(study) if is_lost else np.nan)
-        else:
-            values.append(float(_within(study, np.array([float(place == study.loaded.right(item))]))[0]))
-        reasons.append(reason if np.isnan(values[-1]) else "")
-        lost.append(reason)
-        texts.append("" if place is None else f"{LETTERS[place]}. {study.loaded.options(item)[place]}")
-    derive = study.loaded.derive if condition == HEADLINE else None
-    also = derive(study.items, places) if derive else {}
-    return ConditionScores(
-        np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts, also
-    )
-
-
-def _within(study: RecipeStudy, share: FloatArray) -> FloatArray:
-    low, high = study.definition.metric.bounds
-    return low + (high - low) * share
-
-
-def _fields(study: RecipeStudy, condition: str, item: Item) -> dict[str, str]:
-    """Return an item's cells as a condition shows them, with its options by letter."""
-    options = study.loaded.options(item)
-    fields = dict(item.fields) | {
-        CHOICES: "\n".join(f"{k}. {o}" for k, o in zip(LETTERS, options, strict=False))
-    }
-    columns = cast(Choice, study.definition).question
-    if condition == NO_QUESTION:
-        fields |= dict.fromkeys(columns, "")
-    elif condition == OTHER_QUESTION:
-        other = study.keep("by name", lambda: {i.name: i for i in study.items})[study.others[item.name]]
-        fields |= {column: other.fields[column] for column in columns}
-    return fields
-
-
-def _prompt(study: RecipeStudy, condition: str, item: Item) -> Prompt:
-    key = ("prompt", condition, item.name)
-    prompt: Prompt = study.keep(key, lambda: Prompt(conversation(study, _fields(study, condition, item))))
-    return prompt
-
-
-def _question(study: RecipeStudy, condition: str, item: Item) -> Question:
-    def make() -> Question:
-        messages = conversation(study, _fields(study, condition, item))
-        return Question("\n\n".join(m["content"] for m in messages), study.loaded.options(item))
-
-    question: Question = study.keep(("question", condition, item.name), make)
-    return question
+    The right option is named by its text. Names end in the rotation, from 1.
+    """
+    options, right = definition.options_of(item.fields), definition.right_of(item.fields)
+    assert right is not None, "items are checked on loading"
+    turned = []
+    for first in range(len(options)):
+        order = (*options[first:], *options[:first])
+        columns, one = definition.options, {definition.options[0]: " | ".join(order)}
+        cells = dict(zip(columns, order, strict=False)) if len(columns) > 1 else one
+        fields = {**item.fields, **cells, definition.answer: options[right]}
+        turned.append(item._replace(name=f"{item.name}/{first + 1}", fields=fields))
+    return turned

@@ -72,6 +72,7 @@ class ConditionScores:
         reasons: why, "" where scored. lost: why there is no answer, else "". texts: the answers in words,
             else "".
         also: further numbers by name, float64 [items]; NaN without a reason where one does not apply.
+        earlier: the texts of the turn before, as ``texts``; empty if there is one turn.
     """
 
     values: FloatArray
@@ -79,6 +80,19 @@ class ConditionScores:
     lost: Reasons
     texts: Sequence[str] = ()
     also: Mapping[str, FloatArray] = field(default_factory=dict)
+    earlier: Sequence[str] = ()
+
+    @classmethod
+    def over(cls, repetitions: Sequence[ConditionScores]) -> ConditionScores:
+        """Return the mean over repetitions of each item's scores; those without a value are left out."""
+        if len(repetitions) == 1:
+            return repetitions[0]
+        values, first = _mean([each.values for each in repetitions]), repetitions[0]
+        reasons, lost = (
+            np.where(np.isnan(values), own, "").astype(object) for own in (first.reasons, first.lost)
+        )
+        also = {name: _mean([each.also[name] for each in repetitions]) for name in first.also}
+        return cls(values, reasons, lost, also=also)
 
     def row(
         self, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike, bounds: Bounds,
@@ -103,3 +117,10 @@ class ConditionScores:
         reasons = np.where(is_lost, other.lost[chosen], other.reasons[chosen])
         first = sign * self.values[chosen], self.reasons[chosen]
         return difference_row(metric, where, first, (values, reasons), clusters, bounds, items)
+
+
+def _mean(values: Sequence[FloatArray]) -> FloatArray:
+    """Return the means over the first axis of the values that are not NaN; NaN where all are."""
+    known = ~np.isnan(values)
+    n = known.sum(axis=0)
+    return np.where(n > 0, np.where(known, values, 0.0).sum(axis=0) / np.maximum(1, n), np.nan)

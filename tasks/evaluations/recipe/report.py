@@ -36,8 +36,12 @@ class RecipeData(Frames):
 
 
 def report_of(name: str, about: Mapping[str, Any]) -> Report[RecipeData]:
-    """Return the report of an evaluation. about: ``Described.page``."""
-    return Report(f"report-{name}.html", RecipeData, lambda data: _page(data, {"averaged": False, "rotated": False, **about}))
+    """Return the report of an evaluation. about: ``About.page``."""
+    return Report(
+        f"report-{name}.html",
+        RecipeData,
+        lambda data: _page(data, {"averaged": False, "rotated": False, **about}),
+    )
 
 
 def _left_out(data: RecipeData) -> list[Part]:
@@ -47,7 +51,20 @@ def _left_out(data: RecipeData) -> list[Part]:
     for slice_, share, n in rows.select("slice", "value", "n_scored").unique("slice").sort("slice").rows():
         unit, _, reason = str(slice_).partition(": ")
         units.setdefault(unit, (int(n), []))[1].append(f"{round(share * n)} {reason}")
-    return [part for unit, (n, reasons) in units.items() for part in prose("Left out of the data’s {n} {unit}: {reasons}.", n=n, unit=unit, reasons=", ".join(reasons))]
+    return [
+        part
+        for unit, (n, reasons) in units.items()
+        for part in prose(
+            "Left out of the data’s {n} {unit}: {reasons}.", n=n, unit=unit, reasons=", ".join(reasons)
+        )
+    ]
+
+
+def _scored(data: RecipeData, about: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the answers that the headline is of, in the first repetition."""
+    is_last = pl.col("turn") == pl.col("turn").max().over("condition", "item", "model")
+    own = data.answers.filter(pl.col("turn").is_null() | is_last, pl.col("repetition").fill_null(1) == 1)
+    return own.filter(pl.col("condition") == about.get("condition", ""))
 
 
 def _best_nulls(data: RecipeData, headline: str) -> dict[tuple[str, str], str]:
@@ -111,9 +128,10 @@ def _page(data: RecipeData, about: Mapping[str, Any]) -> Page:
             of.axis(headline, known["range_low"], known["range_high"], f"{number(known['range_low'], 0)} to {number(known['range_high'], 0)}"),
             *(of(other, data.label(other), f"null: {data.catalogue[other]['null_baseline']}", null=True, n=True) for other in about.get("also", ())),
             *(column for control, gain in controls.items() for column in (of(control, data.label(control)), of(gain, "Gain", "null: 0", sign=True))),
+            *(column for value, difference in about.get("conditions", {}).items() for column in (of(value, data.label(value), null=True), of(difference, data.label(difference), "null: 0", sign=True))),
             of("coverage", "Answered", share=True), (left("Against its null"), lambda m: against_null(against.get(m))),
         ], ordered["model"], id="board", kind="leaderboard", line=is_null)],
-        sections=[*_slices(data, about, models), *checks, *hardest(data.answers, lambda row: row["item"], lambda row: row["target"] or "–")],
+        sections=[*_slices(data, about, models), *checks, *hardest(_scored(data, about), lambda row: row["item"], lambda row: row["target"] or "–")],
         made=[
             *prose("{description} An answer that is {lost} gets the worst value. Items of the same {cluster} are related, so intervals are clustered by {cluster}.", description=known["description"], lost=about["lost"], cluster=cluster),
             *prose("The null is {null}{best}. A model is beyond its null if its whole interval is beyond the null, if no judge fails its check, and if it is shown to score more than with each control{controls}", null=null,
@@ -122,6 +140,7 @@ def _page(data: RecipeData, about: Mapping[str, Any]) -> Page:
             *_left_out(data),
             *(prose("Each item is asked once for each of its options in the first place, unless the run says `--orders given`.") if about["rotated"] else []),
             *(prose("Every number is the mean over {cluster} of the mean over its items, so that no {cluster} counts more than another.", cluster=cluster) if about["averaged"] else []),
+            *(prose("The board’s number is of the condition {first}; each other condition is compared with it, item by item.", first=about["condition"]) if about.get("conditions") else []),
             *prose("The prompt is this template, filled with an item’s columns:"), Text(put("{}", about["prompt"]), tag="pre"),
         ],
     )  # fmt: skip

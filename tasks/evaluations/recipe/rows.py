@@ -6,42 +6,44 @@ Slices: overall, those of the definition, ("judge", name) and ("reason", why the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
-from tasks.evaluations.recipe.checks import options_are_shown
-from tasks.evaluations.recipe.definition import BEST, CONTROLS, Choice, Judged, MetricPart, controls
+from tasks.evaluations.recipe.definition import BEST, MetricPart, Recipe
 from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.prompted import Bounds, ConditionScores
-from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
+from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeAnswers, RecipeStudy
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
 from tasks.judging.panel import Opinions
-from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, count_rows, mean_of, mean_row, scored
+from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, count_rows, mean_of, mean_row, scored, unscored
+from tasks.metrics.comparison import holm_or_reason, mean_difference
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
 NULL = "null:"
-
-Nulls = Mapping[str, FloatArray]
-"""Maps a null model's name, without ``null:``, to its scores on each item, [items] or [items, choices] of a
-model that may make one of several choices; NaN if unscored"""
+_OURS = "Culturemeter's recipes"
+NO_TEST = "too few clusters with both answers, or nothing varies"
 
 
-def model_rows(
-    study: RecipeStudy, answers: Mapping[str, ConditionScores], nulls: Mapping[str, Nulls]
-) -> list[Metric]:
+def model_rows(study: RecipeStudy, answers: RecipeAnswers, nulls: Mapping[str, Nulls]) -> list[Metric]:
     """Return all rows of one model.
 
     Args:
-        answers: condition -> scores. nulls: number -> null model -> scores, for the headline and each of
+        nulls: number -> null model -> scores, for the headline and each of
             ``also``.
     """
     return [
-        row for where, chosen in study.slices() for row in _slice_rows(study, answers, nulls, where, chosen)
-    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study), *_unmixed(study)]
+        row
+        for where, chosen in study.slices()
+        for row in _slice_rows(study, answers.scores, nulls, where, chosen)
+    ] + [
+        *_tests(study, answers.scores),
+        *count_rows(np.concatenate([each.lost for c in study.conditions for each in answers.repeated[c]])),
+        *_left_out(study),
+        *study.further_rows(),
+    ]
 
 
 def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[Metric]]:
@@ -53,16 +55,9 @@ def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[
     for part in (study.definition.metric, *study.definition.also):
         for name, values in nulls.get(part.name, {}).items():
             rows.setdefault(f"{NULL}{name.replace('_', '-')}", []).extend(
-                averaged(
-                    study,
-                    part.name,
-                    where,
-                    _best_choice(study, part, values, chosen),
-                    NOT_CHECKED,
-                    chosen,
-                    part.bounds,
-                )
+                averaged(study, part.name, where, own, NOT_CHECKED, chosen, part.bounds)
                 for where, chosen in study.slices()
+                for own in [_best_choice(study, part, values, chosen)]
             )
     return rows
 
@@ -168,13 +163,49 @@ def _slice_rows(
             null = null_of(study, part, nulls.get(part.name, {}), of)
             yield averaged(study, part.name, where, values, own.reasons, of, part.bounds, null)
     width, sign = metric.bounds[1] - metric.bounds[0], -1 if metric.direction == "lower" else 1
-    for control in controls(study.definition):
+    for control in study.definition.controls:
         of_control, bounds = answers[control], (-width, width)
         name, reasons = f"{metric.name}_{control}", of_control.reasons
         yield averaged(study, name, where, of_control.values, reasons, chosen, metric.bounds)
         gains = sign * (own.values - of_control.values)
         reasons = np.where(own.reasons == "", reasons, own.reasons)
         yield averaged(study, f"{control}_gain", where, gains, reasons, chosen, bounds, 0.0)
+
+    for condition in study.conditions[1:]:
+        other, name = answers[condition], f"{metric.name}_{condition}"
+        null = null_of(study, metric, nulls[metric.name], chosen)
+        yield averaged(study, name, where, other.values, other.reasons, chosen, metric.bounds, null)
+        reasons = np.where(own.reasons == "", other.reasons, own.reasons)
+        values = other.values - own.values
+        name, bounds = f"{condition}_difference", (-width, width)
+        yield averaged(study, name, where, values, reasons, chosen, bounds, 0.0)
+
+
+def _tests(study: RecipeStudy, answers: Mapping[str, ConditionScores]) -> Iterator[Metric]:
+    """Yield each difference's p, adjusted by Holm for the differences that the definition asks about.
+
+    A single difference is no family: its interval says it.
+    """
+    others, own = study.conditions[1:], answers[HEADLINE].values
+    if len(others) < 2:
+        return
+    counts, p_values = [], list[float | None]()
+    for condition in others:
+        values = answers[condition].values - own
+        known = ~np.isnan(values)
+        points, clusters = values[known], study.clusters[known]
+        if study.definition.average == "clusters" and points.size:
+            points, clusters = cluster_means(points, clusters)
+        test = mean_difference(points, np.zeros(points.size), clusters) if points.size else None
+        counts.append((int(known.sum()), int((~known).sum())))
+        p_values.append(test.p_value if test else None)
+    outcomes = holm_or_reason(p_values, [0.0] * len(others), [study.definition.cluster] * len(others))
+    for condition, (p, _), (n, n_lost) in zip(others, outcomes, counts, strict=True):
+        name = f"{condition}_p_holm"
+        if p is None:
+            yield unscored(name, OVERALL, NO_TEST, n + n_lost)
+        else:
+            yield scored(name, OVERALL, p, (n, n_lost))
 
 
 def _left_out(study: RecipeStudy) -> Iterator[Metric]:
@@ -189,36 +220,6 @@ def _left_out(study: RecipeStudy) -> Iterator[Metric]:
             yield scored("left_out", OVERALL, out / n, (n, 0))
         for reason, count in sorted(counts.items()):
             yield scored("left_out", ("reason", f"{unit}: {reason}"), count / n, (n, 0))
-
-
-MIXED = 0.15
-"""Greatest excess over chance of the share of right options at one position that counts as mixed."""
-
-
-def _unmixed(study: RecipeStudy) -> Iterator[Metric]:
-    """Yield the share of right options at the commonest position in each slice in which they are not mixed.
-
-    A model that always prefers this position gains there. Options that are the same in every item, such as
-    true and false, have no order that could be mixed. A model sees no order that the prompt does not show.
-    """
-    if not isinstance(study.definition, Choice) or not options_are_shown(study.definition):
-        return
-    options = [study.loaded.options(item) for item in study.items]
-    if len(set(options)) < 2:
-        return
-    right = np.array([study.loaded.right(item) for item in study.items])
-    chance = np.array([1 / len(each) for each in options])
-    for where, chosen in study.slices():
-        n, commonest = int(chosen.sum()), int(np.bincount(right[chosen]).max())
-        expected = float(chance[chosen].mean())
-        # Of as many positions as there are, the commonest is tested.
-        by_accident = binom.sf(commonest - 1, n, expected) / expected
-        if commonest / n > expected + MIXED and by_accident < LEVEL:
-            yield scored("unmixed_positions", where, commonest / n, (n, 0), null=expected)
-
-
-LEVEL = 0.001
-"""Probability, at most, of the right options of a mixed set to count as not mixed in one slice."""
 
 
 class CatalogueRow(NamedTuple):
@@ -244,20 +245,16 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
     label = metric.label or metric.name.replace("_", " ").capitalize()
     about = metric.description or f"Mean score of the answers over items, from {low:g} to {high:g}."
     null = f"{metric.null:g}" if isinstance(metric.null, float) else metric.null
-    unscored = (
-        "nobody judged, or every judge failed" if isinstance(definition, Judged) else "nothing was answered"
-    )
     rows = [
         CatalogueRow(
-            metric.name, label, True, metric.unit, low, high, metric.direction, about, null, unscored,
-            metric.source,
+            metric.name, label, True, metric.unit, low, high, metric.direction, about, null,
+            definition.unscored_when, metric.source,
         )
     ]  # fmt: skip
-    ours = "Culturemeter's recipes"
+    ours = _OURS
     rows += [_further(part) for part in definition.also]
     more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
-    for control in controls(definition):
-        of = CONTROLS[definition.recipe, control]
+    for control, of in definition.controls.items():
         rows.append(
             CatalogueRow(
                 f"{metric.name}_{control}", of.label, False, metric.unit, low, high, "none", of.description,
@@ -271,15 +268,33 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
                 "one of the two is unscored on every item", ours,
             )
         )  # fmt: skip
-    rows += [_share(*words, ours) for words in _COUNTS]
-    if isinstance(definition, Choice):
-        about = "Share of right options at the commonest position, where they are not mixed; null: chance."
-        rows.append(_share("unmixed_positions", "Not mixed", "none", about, ours))
+    rows += _of_conditions(definition, label, null)
+    rows += [_share(*words, ours) for words in (*_COUNTS, *definition.shares)]
     if not loaded.items:  # users bring them
         about = "Share of the data that is not asked, by unit and reason."
         rows.append(_share("left_out", "Left out", "none", about, ours))
-    if isinstance(definition, Judged):
-        rows += [_share(*words, ours) for words in _CHECKS]
+    return rows
+
+
+def _of_conditions(definition: Recipe, label: str, null: str) -> list[CatalogueRow]:
+    """Return the catalogue's rows of each condition but the first, and of its difference from the first."""
+    (first, *others), metric = definition.wordings, definition.metric
+    (low, high), width, ours, n = metric.bounds, metric.bounds[1] - metric.bounds[0], _OURS, len(others)
+
+    def row(*values: Any) -> CatalogueRow:
+        return CatalogueRow._make((*values[:2], False, *values[2:], ours))
+
+    rows = []
+    for name in others:
+        of, minus = f"The same number in the condition {name}.", f"{name} minus {first}"
+        values = (metric.unit, low, high, metric.direction, of, null, definition.unscored_when)
+        rows.append(row(f"{metric.name}_{name}", f"{label}: {name}", *values))
+        of = f"{label} in the condition {name} minus that in {first}, item by item."
+        why = "one of the two is unscored on every item"
+        rows.append(row(f"{name}_difference", minus, metric.unit, -width, width, "none", of, "0", why))
+        if n > 1:
+            of = f"p of the difference of {name} from {first}, adjusted by Holm for {n} differences."
+            rows.append(row(f"{name}_p_holm", f"{minus}: p", "p-value", *SHARE, "none", of, "none", NO_TEST))
     return rows
 
 
@@ -295,14 +310,6 @@ def _further(part: MetricPart) -> CatalogueRow:
 _COUNTS = (
     ("coverage", "Answered", "higher", "Share of items that have an answer."),
     ("unanswered", "Not answered", "lower", "Share of items without an answer, by reason."),
-)
-_SHARES = "Share of {} texts that a judge scores {}."
-_CHECKS = (
-    ("judge_gold_accepted", "Right accepted", "higher", _SHARES.format("right", "0.5 or more")),
-    ("judge_shuffled_refused", "Others' refused", "higher", _SHARES.format("others'", "below 0.5")),
-    ("judge_generic_refused", "Generic refused", "higher", _SHARES.format("generic", "below 0.5")),
-    ("judge_empty_refused", "Empty refused", "higher", _SHARES.format("empty", "below 0.5")),
-    ("self_preference_warning", "Own family", "none", "1 if a judge is of the candidate's family, else 0."),
 )
 
 

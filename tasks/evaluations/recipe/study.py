@@ -1,124 +1,250 @@
-"""The study of an evaluation from a recipe: chosen items, judges, and its hash. Pure."""
+"""The study of an evaluation from a recipe: chosen items, its hash, and what each recipe defines. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import polars as pl
 from pydantic import Field, create_model
 
+from tasks.engines.protocols import Message
 from tasks.evaluations.choosing import of_slices
-from tasks.evaluations.contract import GenerationParams, Params
-from tasks.evaluations.recipe.checks import options_are_shown
-from tasks.evaluations.recipe.definition import (
-    GIVEN,
-    LETTER,
-    ROOM,
-    ROTATED,
-    Choice,
-    Judged,
-    Recipe,
-    TextRecipe,
-)
-from tasks.evaluations.recipe.items import Item, LoadedRecipe, rotations
+from tasks.evaluations.contract import Completions, Detail, Params
+from tasks.evaluations.recipe.definition import MetricPart, Recipe, Wording
+from tasks.evaluations.recipe.items import Item, LoadedRecipe
+from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.identity import digest
-from tasks.judging.panel import Panel, judges_by_name
-from tasks.loop.requests import Engine
-from tasks.loop.rows import Clustered, Slice, slices
-from tasks.metrics.types import BoolArray
+from tasks.judging.panel import Opinions, Panel
+from tasks.loop.requests import Engine, Later, Request
+from tasks.loop.rows import Clustered, Metric, Reasons, Slice, slices
+from tasks.loop.samples import Sample
+from tasks.metrics.types import BoolArray, FloatArray
+from tasks.packs.prompts import rendered
 
 SCORES_VERSION = 4
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
-NULLS_JUDGED = 100
-"""Number of items whose null answers are judged too, chosen by simulation for cure."""
+Nulls = Mapping[str, FloatArray]
+"""Null model, without ``null:`` -> its scores on each item, [items], or [items, choices] of a model that may
+make one of several choices; NaN if unscored"""
 
-CHOICES_AT_ONCE = 128
-"""Questions of a choice: what those of one call begin with is run once."""
+HEADLINE, EXCHANGED = "", "exchanged"
+"""Conditions: unchanged items, and another item's answer or context."""
 
-KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by", "orders"}
+EARLIER = "a later turn is scored"
+
+NO_OTHER = "no other item to exchange with"
+
+KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by", "orders", "repetitions"}
 """Params in config_hash by value; items are there by content, judges by their engines."""
 
 
-def params_of(loaded: LoadedRecipe, more: Mapping[str, Any] | None = None) -> type[Params]:
-    """Return an evaluation's parameters from its definition, after further ones of its own."""
-    definition = loaded.definition
-    knobs: dict[str, Any] = dict(more or {}) | {
-        column: (list[str], Field([], description=f"{column} of the items to be asked; empty: all"))
-        for column in definition.slices
-    }
-    knobs["limit"] = (
-        int | None,
-        Field(None, ge=1, description="number of items, spread over clusters; empty: all"),
-    )
-    writes = isinstance(definition, TextRecipe | Choice)
-    if isinstance(definition, TextRecipe | Choice):
-        of_answer = "most tokens of an answer and its thinking; an answer that is cut off is wrong"
-        knobs["max_tokens"] = (int, Field(definition.max_tokens, ge=1, description=of_answer))
-        knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="temperature of the candidates"))
-    if isinstance(definition, Choice):
-        turned = "given: options in the file's order; rotated: once for each option in the first place"
-        knobs["orders"] = (
-            cast(Any, Choice.model_fields["orders"].annotation), Field(definition.orders, description=turned)
-        )  # fmt: skip
-        how = "logprob: the likeliest option counts; letter: the one whose letter is written"
-        stored = "items that are answered and stored together"
-        knobs["batch"] = (int, Field(CHOICES_AT_ONCE, ge=1, description=stored))
-        knobs["by"] = (cast(Any, Choice.model_fields["by"].annotation), Field(definition.by, description=how))
-    if isinstance(definition, Judged):
-        judged = "models that judge answers; several: their mean; empty: nothing is scored"
-        knobs["judges"] = (list[str], Field([], description=judged))
-        knobs["judge_max_tokens"] = (int, Field(ROOM, ge=16, description="most tokens of a judge's answer"))
-        drawn = "number of items whose null answers are judged too"
-        knobs["nulls"] = (int, Field(NULLS_JUDGED, ge=0, description=drawn))
-    batch = (int, Field(32, ge=1, description="items answered and stored together"))
-    base = GenerationParams if writes else Params
-    if not writes:
-        knobs["batch"] = batch
-    name = "".join(part.capitalize() for part in loaded.name.split("_")) + "Params"
-    kind: type[Params] = create_model(name, __base__=base, __doc__=definition.title, **knobs)
-    return kind
+@dataclass(frozen=True)
+class RecipeAnswers:
+    """One model's answers.
 
+    Attributes:
+        repeated: condition -> scores of each repetition. opinions: of texts, the judges'. written: the texts.
+    """
 
-HEADLINE = ""
-"""The condition with unchanged items."""
+    repeated: Mapping[str, Sequence[ConditionScores]]
+    opinions: Opinions
+    written: Any = None
+
+    @cached_property
+    def scores(self) -> dict[str, ConditionScores]:
+        """Condition -> scores, averaged over repetitions."""
+        return {condition: ConditionScores.over(each) for condition, each in self.repeated.items()}
 
 
 @dataclass(frozen=True)
 class RecipeStudy(Clustered):
-    """All requests, independent of the model.
+    """All requests, independent of the model. Each recipe has a class of its own.
 
     Attributes:
         chosen: the items of the files that are asked, in the order of their names. items: the same, or once
             for each order of their options; all arrays have this order. panel: for a judged evaluation.
     """
 
-    params: Params
+    base: ClassVar[type[Params]] = Params
+
+    params: Any
     loaded: LoadedRecipe
     chosen: tuple[Item, ...]
     items: tuple[Item, ...]
     panel: Panel | None = None
-    computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Cache of prompts and the like, which every round reads."""
+
+    @classmethod
+    def knobs(cls, definition: Any) -> dict[str, Any]:
+        """Return the params of this recipe: name -> (type, field)."""
+        return {"batch": (int, Field(32, ge=1, description="items answered and stored together"))}
+
+    @classmethod
+    def of(cls, loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> Self:
+        """Return the study of the chosen items.
+
+        Raises:
+            ValueError: a slice has no item, none is left, or a judge is named twice.
+        """
+        wanted = {column: getattr(params, column) for column in loaded.definition.slices}
+        fitting = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
+        chosen = spread(fitting, getattr(params, "limit", None))
+        return cls(params, loaded, chosen, chosen)
+
+    def ask(self, completions: Completions) -> Sequence[Request[Any]]:
+        """Return all requests that the completions make possible."""
+        raise NotImplementedError
+
+    def read(self, completions: Completions) -> RecipeAnswers:
+        """Return a model's scores."""
+        raise NotImplementedError
+
+    def nulls(self, shared: Opinions) -> dict[str, Nulls]:
+        """Return the null models' scores of each number.
+
+        Args:
+            shared: the judges' opinions of null models' texts.
+        """
+        raise NotImplementedError
+
+    def prompt(self, item: Item, condition: str = HEADLINE) -> list[Message]:
+        """Return what a model is sent first about an item, for people."""
+        return self.conversation(item.fields, condition)
+
+    def shown(self, item: Item, condition: str) -> str:
+        """Return what a condition sends about an item, as one text for people."""
+        then, sent = self.wordings[condition].then, self.prompt(item, condition)
+        second = [f"then: {rendered(then, item.fields)}"] if then else []
+        return "\n".join([*(message["content"] for message in sent), *second])
+
+    def target(self, item: Item) -> str | None:
+        """Return the right answer in words; None if there is none."""
+        return None
+
+    def samples(self, completions: Completions) -> Iterator[Sample]:
+        """Yield every item's sample; controls and null models are in SQL (``item_answer``, ``verdict``)."""
+        raise NotImplementedError
+
+    def further_rows(self) -> Iterator[Metric]:
+        """Yield rows of the recipe's own (``Recipe.shares``), the same for all models."""
+        yield from ()
+
+    def later(self) -> Iterable[Later]:
+        """Return the most that further rounds may send about each model."""
+        return ()
+
+    def refused(self) -> str:
+        """Return why the rows cannot be computed, such as code that is not allowed; "": nothing."""
+        return ""
+
+    def details(self, answers: RecipeAnswers) -> list[Detail]:
+        """Return a model's detail tables beside the answers to the items."""
+        return []
 
     @property
     def definition(self) -> Recipe:
         """Return the user's definition."""
         return self.loaded.definition
 
+    @cached_property
+    def wordings(self) -> Mapping[str, Wording]:
+        """Condition -> what it sends; the first is the headline's."""
+        first, *others = self.definition.wordings.items()
+        return {HEADLINE: first[1], **dict(others)}
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions, that of the headline first."""
+        return tuple(self.wordings)
+
+    def label(self, condition: str) -> str:
+        """Return a condition's name, for people and for SQL."""
+        return condition or next(iter(self.definition.wordings))
+
+    def conversation(self, fields: Mapping[str, str], condition: str = HEADLINE) -> list[Message]:
+        """Return a condition's prompts, filled with cells; for a control those of the headline."""
+        own = self.wordings.get(condition, self.wordings[HEADLINE])
+        head: list[Message] = (
+            [{"role": "system", "content": rendered(own.system, fields)}] if own.system else []
+        )
+        return [*head, {"role": "user", "content": rendered(own.prompt, fields)}]
+
+    def worst(self, part: MetricPart | None = None) -> float:
+        """Return a metric's worst value, which a lost answer gets; by default the headline's."""
+        part = part or self.definition.metric
+        return part.bounds[1] if part.direction == "lower" else part.bounds[0]
+
+    def within(self, share: Any) -> Any:
+        """Return shares in [0, 1] within the headline's bounds."""
+        low, high = self.definition.metric.bounds
+        return low + (high - low) * share
+
+    def sample_id(self, item: Item, condition: str, repetition: int = 1) -> str:
+        """Return the name of a sample, by which ``recipe_answer`` finds what was sent."""
+        often = str(repetition) if repetition > 1 else ""
+        return " / ".join(filter(None, (item.name, self.label(condition), often)))
+
+    def metadata(self, item: Item) -> dict[str, str]:
+        """Return an item's cluster and slices, for samples."""
+        named = {column: item.fields[column] for column in self.definition.slices}
+        return {"cluster": item.cluster, **named}
+
+    def answer_frame(self, answers: RecipeAnswers, config: str) -> pl.DataFrame:
+        """Return rows of ``item_answer``: one per item, condition, repetition and turn; null is missing."""
+        frames = []
+        for condition, repeated in answers.repeated.items():
+            for repetition, of in enumerate(repeated, 1):
+                place = self.label(condition), repetition
+                if of.earlier:
+                    n = len(self.items)
+                    before = (
+                        np.full(n, np.nan),
+                        np.full(n, EARLIER),
+                        np.where(np.array(of.earlier) == "", of.lost, ""),
+                    )
+                    frames.append(self._turn(*place, 1, of.earlier, *before))
+                frames.append(
+                    self._turn(*place, 2 if of.earlier else 1, of.texts, of.values, of.reasons, of.lost)
+                )
+        return pl.concat(frames).with_columns(
+            config_hash=pl.lit(config), value=pl.col("value").fill_nan(None)
+        )
+
+    def _turn(
+        self, condition: str, repetition: int, turn: int, texts: Sequence[str], values: FloatArray,
+        reasons: Sequence[str] | Reasons, lost: Sequence[str] | Reasons,
+    ) -> pl.DataFrame:  # fmt: skip
+        n = len(self.items)
+        return pl.DataFrame(
+            {
+                "config_hash": [""] * n,
+                "condition": [condition] * n,
+                "repetition": [repetition] * n,
+                "turn": [turn] * n,
+                "item": self.names.tolist(),
+                "cluster": self.clusters.tolist(),
+                "answer": [text or None for text in texts],
+                "target": [self.target(item) for item in self.items],
+                "value": values,
+                "unscored_reason": [reason or None for reason in reasons],
+                "lost": [why or None for why in lost],
+            },
+            schema_overrides=dict.fromkeys(("answer", "target", "unscored_reason", "lost"), pl.String),
+        )
+
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
         """Return every slice with its items, the overall one first."""
         columns = {name: [item.fields[name] for item in self.items] for name in self.definition.slices}
         return slices(columns, len(self.items))
 
-    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the cached value of a key, or make it now."""
-        if key not in self.computed:
-            self.computed[key] = make()
-        return self.computed[key]
+    @cached_property
+    def by_name(self) -> Mapping[str, Item]:
+        """Return the items by name."""
+        return {item.name: item for item in self.items}
 
     @cached_property
     def drawn(self) -> BoolArray:
@@ -156,34 +282,29 @@ class RecipeStudy(Clustered):
     def config_hash(self) -> str:
         """Implement ``contract.Study``."""
         knobs = self.params.hashed((KNOBS | self.loaded.knobs) & type(self.params).model_fields.keys())
+        if knobs.get("repetitions") == 1:  # hashes of studies without any are those of before
+            del knobs["repetitions"]
         judges = sorted(engine.hash for engine in self.panel.judges.values()) if self.panel else []
         return digest(
             [self.loaded.name, "recipe", SCORES_VERSION, self.loaded.hash, knobs, self.materials, judges]
         )
 
 
-def build_study(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> RecipeStudy:
-    """Choose the items.
-
-    Raises:
-        ValueError: a slice has no item, none is left, or a judge is named twice.
-    """
-    wanted = {column: getattr(params, column) for column in loaded.definition.slices}
-    fitting = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
-    items = chosen = spread(fitting, getattr(params, "limit", None))
-    if getattr(params, "orders", GIVEN) == ROTATED:
-        items = tuple(turned for item in items for turned in rotations(cast(Choice, loaded.definition), item))
-    if getattr(params, "by", "") == LETTER and not options_are_shown(loaded.definition):
-        raise ValueError("--by letter: the prompt does not show {{ choices }}: add {{ choices }} to it")
-    return RecipeStudy(params, loaded, chosen, items, _panel(loaded, params, engines))
-
-
-def _panel(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> Panel | None:
+def params_of(
+    study: type[RecipeStudy], loaded: LoadedRecipe, more: Mapping[str, Any] | None = None
+) -> type[Params]:
+    """Return an evaluation's parameters from its definition, after further ones of its own."""
     definition = loaded.definition
-    if not isinstance(definition, Judged) or loaded.rubric is None:
-        return None
-    judges, knobs = judges_by_name(getattr(params, "judges"), engines), cast(Any, params)  # noqa: B009
-    return Panel(judges, "answers", knobs.batch, definition.judged, loaded.rubric, knobs.judge_max_tokens)
+    knobs: dict[str, Any] = dict(more or {}) | {
+        column: (list[str], Field([], description=f"{column} of the items to be asked; empty: all"))
+        for column in definition.slices
+    }
+    of_limit = "number of items, spread over clusters; empty: all"
+    knobs["limit"] = (int | None, Field(None, ge=1, description=of_limit))
+    knobs |= study.knobs(definition)
+    name = "".join(part.capitalize() for part in loaded.name.split("_")) + "Params"
+    kind: type[Params] = create_model(name, __base__=study.base, __doc__=definition.title, **knobs)
+    return kind
 
 
 def spread(items: Sequence[Item], n: int | None) -> tuple[Item, ...]:

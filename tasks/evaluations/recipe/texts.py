@@ -1,311 +1,288 @@
-"""Recipes in which a model writes a text, scored by accepted answers or by judges. Pure."""
+"""Recipes in which a model writes a text: conditions, repetitions and turns, however it is scored. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+from pydantic import Field
 
 from tasks.engines.protocols import Message, Sampling
-from tasks.evaluations.contract import Completions
-from tasks.evaluations.recipe.definition import Judged, MetricPart, ShortAnswer
-from tasks.evaluations.recipe.items import Item
-from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
+from tasks.evaluations.contract import Completions, GenerationParams, Params
+from tasks.evaluations.recipe.definition import MOST_REPETITIONS, TextRecipe
+from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.evaluations.recipe.prompted import ConditionScores
-from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
-from tasks.judging.controls import EMPTY, GENERIC, GOLD, SHUFFLED
-from tasks.judging.panel import Call, Opinions, score_of
-from tasks.judging.rubric import normal
-from tasks.judging.verdicts import NO_JUDGE
+from tasks.evaluations.recipe.study import EXCHANGED, HEADLINE, NO_OTHER, RecipeAnswers, RecipeStudy
+from tasks.judging.panel import USUAL_TEXT, Call, Opinions
+from tasks.loop.budget import at_most
 from tasks.loop.prompts import Completion, Prompt, Prompts
-from tasks.loop.replies import NO_ANSWER, no_text, whole_text
+from tasks.loop.replies import NO_ANSWER, whole_text
+from tasks.loop.requests import Engine, Later
 from tasks.loop.rows import unless_lost_alone
+from tasks.loop.samples import Sample, Score, sample
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.packs.prompts import rendered
 
-EXCHANGED = "exchanged"
-NO_OTHER = "no other item to exchange with"
-NOT_DRAWN = "not among the items whose null answers are judged"
 
-Written = Mapping[str, tuple[str | None, str]]
-"""Maps an item to (text, "") or (None, reason for no text)"""
+class Said(NamedTuple):
+    """A model's text about an item. why: the reason for none, else "". first: its text of the turn before."""
 
+    text: str | None
+    why: str = ""
+    first: str = ""
 
-def conversation(study: RecipeStudy, fields: Mapping[str, str]) -> list[Message]:
-    """Return the definition's prompts, filled with an item's cells."""
-    messages: list[Message] = []
-    if study.definition.system:
-        messages.append({"role": "system", "content": rendered(study.definition.system, fields)})
-    return [*messages, {"role": "user", "content": rendered(study.definition.prompt, fields)}]
+    @property
+    def turns(self) -> tuple[str, ...]:
+        """The texts, the scored one last."""
+        return (self.first or self.text or "", self.text or "")
 
 
-def request(study: RecipeStudy) -> Prompts:
-    """Return the request of every item to the model."""
-    params = cast(Any, study.params)
-    prompts = study.keep(
-        "prompts", lambda: {i.name: Prompt(conversation(study, i.fields)) for i in study.items}
-    )
-    sampling = Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed)
-    return Prompts(
-        topic=study.loaded.name, label="items", batch=params.batch, prompts=list(prompts.values()),
-        sampling=sampling,
-    )  # fmt: skip
+class Asked(NamedTuple):
+    """The place of an answer: a condition's prompt about an item, in a repetition from 1."""
+
+    condition: str
+    repetition: int
+    item: str
 
 
-def ask(study: RecipeStudy, completions: Completions) -> list[Prompts]:
-    """Return requests for every item, then each judge's requests for the available texts."""
-    requests = [request(study)]
-    if study.panel:
-        requests += study.panel.requests(calls(study, texts(study, completions)))
-    return requests
+Written = Mapping[Asked, Said]
 
 
-def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
-    """Return the scores of the answers by condition."""
-    return scores(study, texts(study, completions), opinions(study, completions))
-
-
-def texts(study: RecipeStudy, completions: Completions) -> Written:
-    """Return the model's text about each item, or the reason for none."""
-    the_request = request(study)
-    stored, prompts = completions(the_request), study.computed["prompts"]
-    as_it_stands = isinstance(study.definition, ShortAnswer) and study.definition.cut_off == "scored"
-    read = _any_text if as_it_stands else whole_text
-    return {item.name: read(stored.get(prompts[item.name].id)) for item in study.items}
-
-
-def _any_text(completion: Completion | None) -> tuple[str | None, str]:
-    """Return (the unchanged text, ""), or (None, the reason for none)."""
-    reason = no_text(completion)
-    return (None, reason or "") if reason or completion is None else (completion.text, "")
-
-
-def opinions(study: RecipeStudy, completions: Completions) -> Opinions:
-    """Return the judges' opinions of a model's texts and of exchanged ones."""
-    if not study.panel:
-        return {}
-    return study.panel.read(calls(study, texts(study, completions)), completions)
-
-
-def calls(study: RecipeStudy, written: Written) -> list[Call]:
-    """Return calls for every available text, then for the drawn items with another item's text."""
-    own = [_call(study, HEADLINE, item, text) for item, text in _of(study, written)]
-    swapped = _exchanged(study, written)
-    drawn = [item for item, is_drawn in zip(study.items, study.drawn, strict=True) if is_drawn]
-    return own + [
-        _call(study, EXCHANGED, item, text) for item in drawn if (text := swapped.get(item.name)) is not None
-    ]
-
-
-def scores(study: RecipeStudy, written: Written, opinions: Opinions) -> dict[str, ConditionScores]:
-    """Return the scores by condition.
-
-    A lost answer gets the worst value, so that no model gains by not answering.
-    """
-    swapped = _exchanged(study, written)
-    definition = study.definition
-
-    def of(condition: str) -> Callable[[Item, str], tuple[float | None, str]]:
-        if isinstance(definition, ShortAnswer):
-            return lambda item, text: (credits(study, item, text)[0], "")
-        return lambda item, text: _verdict(study, opinions, (condition, item.name))
-
-    drawn = dict(zip(study.names.tolist(), study.drawn.tolist(), strict=True))
-    exchanged: dict[str, tuple[str | None, str]] = {}
-    for item in study.items:
-        text = swapped.get(item.name)
-        if isinstance(definition, Judged) and not drawn[item.name]:
-            exchanged[item.name] = None, NOT_DRAWN
-        else:
-            exchanged[item.name] = (
-                (text, "") if text is not None else (None, written[item.name][1] or NO_OTHER)
-            )
+def writing_knobs(max_tokens: int, temperature: float = 0.0) -> dict[str, Any]:
+    """Return the params of a model that writes."""
+    of_answer = "most tokens of an answer and its thinking; an answer that is cut off is wrong"
     return {
-        HEADLINE: _scores(study, written, of(HEADLINE), is_own=True),
-        EXCHANGED: _scores(study, exchanged, of(EXCHANGED), is_own=False),
+        "max_tokens": (int, Field(max_tokens, ge=1, description=of_answer)),
+        "temperature": (float, Field(temperature, ge=0, le=2, description="temperature of the candidates")),
     }
 
 
-def credits(study: RecipeStudy, item: Item, text: str) -> tuple[float, ...]:
-    """Return a text's scores on an item, within their bounds: the headline, then each of ``also``."""
-    definition = cast(ShortAnswer, study.definition)
-    score = study.loaded.score
-    shares = score(study.params, item, text) if score else (_credit(study, item, text),)
-    parts = (definition.metric, *definition.also)
-    return tuple(_within(part, share) for part, share in zip(parts, shares, strict=True))
+class TextStudy(RecipeStudy):
+    """Items about which a model writes."""
 
+    base = GenerationParams
 
-def _credit(study: RecipeStudy, item: Item, text: str) -> float:
-    """Return the weight of the best accepted answer that a text matches, in [0, 1]; 0 if it matches none."""
-    definition = cast(ShortAnswer, study.definition)
-    steps = steps_of(definition.normalise, item.fields.get(definition.language, ""))
-    own, best = normalised(text, steps), 0.0
-    for accepted, weight in zip(study.loaded.accepted(item), study.loaded.weights(item), strict=True):
-        plain = normalised(accepted, steps)
-        is_match = stands_in(plain, own) if definition.match == "contains" else plain == own
-        best = max(best, weight if is_match else 0.0)
-    return best
+    @property
+    def definition(self) -> TextRecipe:
+        return cast(TextRecipe, self.loaded.definition)
 
+    @classmethod
+    def knobs(cls, definition: TextRecipe) -> dict[str, Any]:
+        often = "answers to each item, whose scores are averaged; more than 1 need a temperature above 0"
+        many = Field(definition.repetitions, ge=1, le=MOST_REPETITIONS, description=often)
+        return writing_knobs(definition.max_tokens, definition.temperature) | {"repetitions": (int, many)}
 
-def _within(part: MetricPart, share: float) -> float:
-    low, high = part.bounds
-    return low + (high - low) * share
+    @classmethod
+    def of(cls, loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> Self:
+        own = super().of(loaded, params, engines)
+        if own.params.repetitions > 1 and not own.params.temperature:
+            what = f"--repetitions {own.params.repetitions}: at temperature 0 all answers to an item are one"
+            raise ValueError(f"{what}: add --temperature 0.7, or take --repetitions 1")
+        return own
 
+    @abstractmethod
+    def score(self, item: Item, said: Said, source: str, opinions: Opinions) -> tuple[float | None, str]:
+        """Return the score of a text about an item, or None and the reason.
 
-def nulls(study: RecipeStudy, opinions: Opinions) -> dict[str, FloatArray]:
-    """Return the null models' scores on each item."""
-    if isinstance(study.definition, ShortAnswer):
-        return _short_nulls(study)
-    named = {GENERIC: GENERIC, EMPTY: EMPTY} | ({SHUFFLED: "other_answer"} if _has_gold(study) else {})
-    return {
-        name: np.array(
-            [np.nan if (v := _verdict(study, opinions, (source, n))[0]) is None else v for n in study.names]
-        )
-        for source, name in named.items()
-    }
+        Args:
+            source: that of the text among those that were judged.
+        """
 
+    def target(self, item: Item) -> str | None:
+        return " | ".join(self.definition.right(item.fields)) or None
 
-def _short_nulls(study: RecipeStudy, place: int = 0) -> dict[str, FloatArray]:
-    """Return scores of two nulls: the language's commonest accepted answer, and another item's answer.
+    @cached_property
+    def rounds(self) -> list[tuple[str, int]]:
+        """Every condition and repetition from 1."""
+        return [(each, n) for each in self.conditions for n in range(1, self.params.repetitions + 1)]
 
-    place: index of the number in ``credits``.
-    """
-    definition = cast(ShortAnswer, study.definition)
-    first = {item.name: study.loaded.accepted(item)[0] for item in study.items}
-    groups: dict[str, Counter[str]] = {}
-    for item in study.items:
-        of_language = groups.setdefault(item.fields.get(definition.language, ""), Counter())
-        of_language.update(dict.fromkeys(map(normal, study.loaded.accepted(item)), 1))
-    best = {language: min(c, key=lambda text: (-c[text], text)) for language, c in groups.items()}
-    commonest = [credits(study, i, best[i.fields.get(definition.language, "")])[place] for i in study.items]
-    other = [
-        credits(study, item, first[name])[place] if (name := study.others.get(item.name)) in first else np.nan
-        for item in study.items
-    ]
-    return {"commonest": np.array(commonest), "other_answer": np.array(other)}
-
-
-def also_nulls(study: RecipeStudy) -> dict[str, dict[str, FloatArray]]:
-    """Return null models' scores for further numbers of a short answer: number -> null model -> scores."""
-    if not isinstance(study.definition, ShortAnswer):
-        return {}
-    return {part.name: _short_nulls(study, n) for n, part in enumerate(study.definition.also, 1)}
-
-
-def checks(study: RecipeStudy) -> list[Call]:
-    """Return calls that check every judge on the drawn items.
-
-    It should accept right answers, if items have any, and refuse other items' answers, a generic text and an
-    empty one.
-    """
-    if not study.panel:
-        return []
-    definition = cast(Judged, study.definition)
-    drawn = [item for item, is_drawn in zip(study.items, study.drawn, strict=True) if is_drawn]
-    golds = {item.name: item.fields[definition.gold] for item in study.items} if _has_gold(study) else {}
-    sources: dict[str, Mapping[str, str]] = {
-        GENERIC: {item.name: definition.generic for item in drawn},
-        EMPTY: {item.name: "" for item in drawn},
-    }
-    if golds:
-        swapped = {
-            item.name: golds[other]
-            for item in drawn
-            if (other := study.others.get(item.name)) in golds
-            and normal(golds[other]) != normal(golds[item.name])
+    @cached_property
+    def prompts(self) -> Mapping[Asked, Prompt]:
+        """The first prompts, by the place of their answers."""
+        return {
+            Asked(*each, item.name): Prompt(self.conversation(item.fields, each[0]), sample=_draw(each[1]))
+            for each in self.rounds
+            for item in self.items
         }
-        sources |= {GOLD: {item.name: golds[item.name] for item in drawn}, SHUFFLED: swapped}
-    return [
-        _call(study, source, item, by_item[item.name])
-        for source, by_item in sources.items()
-        for item in drawn
-        if item.name in by_item
-    ]
 
+    def request(self, label: str, prompts: Iterable[Prompt]) -> Prompts:
+        """Return a request to the model."""
+        params = self.params
+        sampling = Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed)
+        return Prompts(
+            topic=self.loaded.name, label=label, batch=params.batch, prompts=list(prompts), sampling=sampling
+        )
 
-def _has_gold(study: RecipeStudy) -> bool:
-    return isinstance(study.definition, Judged) and bool(study.definition.gold)
+    @cached_property
+    def first_requests(self) -> list[Prompts]:
+        """The requests for the first answers, one for each condition."""
+        return [
+            self.request(each or "items", (p for asked, p in self.prompts.items() if asked.condition == each))
+            for each in self.conditions
+        ]
 
+    def ask(self, completions: Completions) -> list[Prompts]:
+        """Return requests for every item, the second turns, then each judge's for the available texts."""
+        has_turns = any(wording.then for wording in self.wordings.values())
+        second = self.second_prompts(self.first_texts(completions)) if has_turns else {}
+        then = [self.request("second turn", second.values())] if second else []
+        judged = self.panel.requests(self.calls(self.written(completions))) if self.panel else []
+        return [*self.first_requests, *then, *judged]
 
-def _of(study: RecipeStudy, written: Written) -> Iterator[tuple[Item, str]]:
-    for item in study.items:
-        text = written[item.name][0]
-        if text is not None:
-            yield item, text
+    def read_text(self, completion: Completion | None) -> Said:
+        """Return a completion's text, if it is whole."""
+        return Said(*whole_text(completion))
 
+    def completed(
+        self, prompts: Mapping[Asked, Prompt], stored: Mapping[str, Completion]
+    ) -> dict[Asked, Said]:
+        """Return the texts of prompts, or the reasons for none."""
+        return {asked: self.read_text(stored.get(prompt.id)) for asked, prompt in prompts.items()}
 
-def _exchanged(study: RecipeStudy, written: Written) -> dict[str, str]:
-    """Return the model's text about another item for each item, if it has texts about both."""
-    judged = {}
-    for item in study.items:
-        other = study.others.get(item.name)
-        if other is None or written[item.name][0] is None:
-            continue
-        if (text := written[other][0]) is not None:
-            judged[item.name] = text
-    return judged
+    def first_texts(self, completions: Completions) -> dict[Asked, Said]:
+        """Return the model's first text about each item, or the reason for none."""
+        return self.completed(self.prompts, self._first(completions))
 
+    def _first(self, completions: Completions) -> dict[str, Completion]:
+        stored: dict[str, Completion] = {}
+        for each in self.first_requests:
+            own: Mapping[str, Completion] = completions(each)
+            stored |= own
+        return stored
 
-def _call(study: RecipeStudy, source: str, item: Item, text: str) -> Call:
-    panel = study.panel
-    assert panel is not None
-    own = [name for name in panel.rubric.inputs if name != panel.judged]
-    return panel.call(source, item.name, text, lambda: {name: item.fields[name] for name in own})
+    def second_prompts(self, first: Written) -> dict[Asked, Prompt]:
+        """Return what a model is sent after its first answers; it sees them as its own turns."""
+        then = {condition: wording.then for condition, wording in self.wordings.items() if wording.then}
+        prompts = {}
+        for asked, said in first.items():
+            if asked.condition in then and said.text is not None:
+                follow = rendered(then[asked.condition], self.by_name[asked.item].fields)
+                turns: list[Message] = [
+                    {"role": "assistant", "content": said.text},
+                    {"role": "user", "content": follow},
+                ]
+                talk = [*self.prompts[asked].conversation, *turns]
+                prompts[asked] = Prompt(talk, sample=_draw(asked.repetition))
+        return prompts
 
+    def written(self, completions: Completions) -> dict[Asked, Said]:
+        """Return the model's last text about each item, or the reason for none."""
+        first = self.first_texts(completions)
+        if not (prompts := self.second_prompts(first)):
+            return first
+        second = self.completed(prompts, completions(self.request("second turn", prompts.values())))
+        return first | {asked: said._replace(first=first[asked].text or "") for asked, said in second.items()}
 
-def _verdict(study: RecipeStudy, opinions: Opinions, key: tuple[str, str]) -> tuple[float | None, str]:
-    """Return the judges' score within the metric's bounds, or the reason for none."""
-    if not opinions:
-        return None, NO_JUDGE
-    score, reason = score_of(opinions, key)
-    low, high = study.definition.metric.bounds
-    return (None if score is None else low + (high - low) * score), reason
+    def read(self, completions: Completions) -> RecipeAnswers:
+        written = self.written(completions)
+        opinions = self.panel.read(self.calls(written), completions) if self.panel else {}
+        scores: dict[str, list[ConditionScores]] = {}
+        for condition, n in self.rounds:
+            scores.setdefault(condition, []).append(self._own_scores(written, (condition, n), opinions))
+        swapped = self.exchanged(written)
+        for n in range(1, self.params.repetitions + 1):
+            scores.setdefault(EXCHANGED, []).append(self._scores(swapped, (EXCHANGED, n), opinions))
+        return RecipeAnswers(scores, opinions, written)
 
+    def _own_scores(self, written: Written, of: tuple[str, int], opinions: Opinions) -> ConditionScores:
+        """Return the scores of one round.
 
-def worst(study: RecipeStudy, part: MetricPart | None = None) -> float:
-    """Return a metric's worst value, which a lost answer gets; by default the headline's."""
-    part = part or study.definition.metric
-    return part.bounds[1] if part.direction == "lower" else part.bounds[0]
+        A lost answer gets the worst value, so that no model gains by not answering.
+        """
+        own = self._scores(written, of, opinions)
+        is_lost = (own.lost != "") & (own.lost != NO_ANSWER)
+        values, reasons = unless_lost_alone(
+            np.where(is_lost, self.worst(), own.values), np.where(is_lost, "", own.reasons), own.lost
+        )
+        also = self.also(written, of, np.isnan(values)) if of[0] == HEADLINE else {}
+        return replace(own, values=values, reasons=reasons, also=also)
 
+    def _scores(self, written: Written, of: tuple[str, int], opinions: Opinions) -> ConditionScores:
+        """Return the scores of one round's texts; those of lost answers are NaN."""
+        said = [written[Asked(*of, item.name)] for item in self.items]
+        scored = [
+            (None, each.why) if each.text is None else self.score(item, each, source_of(*of), opinions)
+            for item, each in zip(self.items, said, strict=True)
+        ]
+        values = np.array([np.nan if value is None else value for value, _ in scored])
+        reasons = np.array([why if value is None else "" for value, why in scored], dtype=object)
+        lost = np.array([each.why for each in said], dtype=object)
+        has_turns = bool(self.wordings.get(of[0], self.wordings[HEADLINE]).then)
+        earlier = [each.first for each in said] if has_turns and of[0] != EXCHANGED else ()
+        return ConditionScores(values, reasons, lost, [each.text or "" for each in said], earlier=earlier)
 
-def _scores(
-    study: RecipeStudy, written: Written, of: Callable[[Item, str], tuple[float | None, str]], is_own: bool
-) -> ConditionScores:
-    values, reasons, lost, excerpts = [], [], [], []
-    for item in study.items:
-        text, why = written[item.name]
-        value, reason = (None, why) if text is None else of(item, text)
-        if text is None and is_own and why != NO_ANSWER:
-            value, reason = worst(study), ""
-        values.append(np.nan if value is None else value)
-        reasons.append(reason if value is None else "")
-        lost.append(why)
-        excerpts.append(text or "")
-    own, why_not = np.array(values), np.array(reasons, dtype=object)
-    why_no_text = np.array(lost, dtype=object)
-    if is_own:
-        own, why_not = unless_lost_alone(own, why_not, why_no_text)
-    also = _also(study, written, np.isnan(own)) if is_own else {}
-    return ConditionScores(own, why_not, why_no_text, excerpts, also)
-
-
-def _also(study: RecipeStudy, written: Written, unscored: BoolArray) -> dict[str, FloatArray]:
-    """Return further numbers of a short answer, known if the headline is."""
-    if not isinstance(study.definition, ShortAnswer) or not study.definition.also:
+    def also(self, written: Written, of: tuple[str, int], unscored: BoolArray) -> dict[str, FloatArray]:
+        """Return further numbers of one round's texts, known if the headline is."""
         return {}
-    parts = study.definition.also
-    lost = tuple(worst(study, part) for part in parts)
-    texts = ((item, written[item.name][0]) for item in study.items)
-    rows = [lost if text is None else credits(study, item, text)[1:] for item, text in texts]
-    values = np.where(unscored[:, None], np.nan, np.array(rows, dtype=np.float64))
-    return {part.name: values[:, n] for n, part in enumerate(parts)}
+
+    def exchanged(self, written: Written) -> dict[Asked, Said]:
+        """Return the model's text about another item for each item, if it has texts about both."""
+        swapped = {}
+        for (condition, n, name), own in written.items():
+            if condition != HEADLINE:
+                continue
+            other = written[Asked(condition, n, self.others[name])] if name in self.others else Said(None)
+            is_there = own.text is not None and other.text is not None
+            swapped[Asked(EXCHANGED, n, name)] = other if is_there else Said(None, own.why or NO_OTHER)
+        return swapped
+
+    def calls(self, written: Written) -> list[Call]:
+        """Return the texts that judges are to judge."""
+        return []
+
+    def later(self) -> Iterable[Later]:
+        """Return the most that the second turns may send."""
+        n = len(self.items) * self.params.repetitions
+        talks = [
+            [*self.conversation(item.fields, condition), {"role": "user", "content": wording.then}]
+            for condition, wording in self.wordings.items()
+            if wording.then
+            for item in self.items
+        ]
+        if not talks:
+            return []
+        n_conditions = sum(bool(wording.then) for wording in self.wordings.values())
+        sent = max(at_most(cast(Any, talk), None, Sampling()).prompt_tokens for talk in talks)
+        most, all_turns = self.params.max_tokens, n * n_conditions
+        usual = (all_turns, sent + min(most, USUAL_TEXT), min(most, USUAL_TEXT))
+        return [Later("candidate", "", all_turns, sent + 2 * most, usual=usual)]
+
+    def samples(self, completions: Completions) -> Iterator[Sample]:
+        name, answers = self.definition.metric.name, self.read(completions)
+        first = self.first_texts(completions)
+        prompts = {**self.prompts, **(second := self.second_prompts(first))}
+        stored = self._first(completions)
+        if second:
+            own: Mapping[str, Completion] = completions(self.request("second turn", second.values()))
+            stored |= own
+        verdicts = (
+            self.panel.verdict_scores(self.calls(answers.written), answers.opinions, completions)
+            if self.panel
+            else {}
+        )
+        for condition, n in self.rounds:
+            scores = answers.repeated[condition][n - 1]
+            for place, item in enumerate(self.items):
+                asked = Asked(condition, n, item.name)
+                value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
+                of = {name: Score.of(value, why, answer=answers.written[asked].text)}
+                of |= verdicts.get((source_of(condition, n), item.name), {})
+                prompt = prompts[asked]
+                yield sample(
+                    self.sample_id(item, condition, n), prompt, stored.get(prompt.id),
+                    target=list(self.definition.right(item.fields)), scores=of, metadata=self.metadata(item),
+                )  # fmt: skip
 
 
-def answer_of(item: Item, study: RecipeStudy) -> list[str]:
-    """Return the right answer, for people."""
-    if isinstance(study.definition, ShortAnswer):
-        return list(study.loaded.accepted(item))
-    gold = cast(Judged, study.definition).gold
-    return [item.fields[gold]] if gold else []
+def _draw(repetition: int) -> str:
+    """Return the name of an independent draw; the first has that of a study without repetitions."""
+    return "" if repetition == 1 else str(repetition)
+
+
+def source_of(condition: str, repetition: int) -> str:
+    """Return the name of a text's source among those that are judged; "" is the headline's first."""
+    return " ".join(filter(None, (condition, _draw(repetition))))

@@ -233,7 +233,7 @@ def test_runs_are_on_leaderboard_and_page_and_recomputed(ran: Path, monkeypatch:
         shown = runner.invoke(app, ["leaderboard", name], env={"COLUMNS": "80"})
         assert shown.exit_code == 0
         assert runner.invoke(app, ["report", name]).exit_code == 0
-        own = evaluation(name).described
+        own = evaluation(name).about
         assert own is not None
         assert own.page["facts"]["Citation"] in next(ran.glob(f"reports/*/report-{name}.html")).read_text()
     checked = runner.invoke(app, ["check", "--numbers"]).stderr

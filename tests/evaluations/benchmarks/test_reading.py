@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import evaluation
-from deployments.packs.recipes import benchmarks
 from tasks.evaluations.recipe.files import Files, fields, listed, records
+from tasks.registry import benchmarks
 from tests.evaluations.benchmarks import invented
 
 REAL = Path("/work/shared/data")
@@ -63,7 +63,7 @@ def test_format_is_read_from_any_folder(name: str, clone: Callable[[str], Path],
 def test_storage_format_and_further_columns_change_nothing(name: str, clone: Callable[[str], Path]) -> None:
     root = clone(name)
     before = study(name, root).config_hash()
-    own = evaluation(name).described
+    own = evaluation(name).about
     assert own is not None
     assert {"Source", "Licence", "Citation"} <= own.page["facts"].keys()
     assert list(own.profiles)[:2] == ["smoke", "demo"]
@@ -158,7 +158,7 @@ def test_click_has_passages_categories_and_dropped_items(clone: Callable[[str], 
     of_text = [i for i in made.items if i.fields["exam"] == "CSAT"]
     assert len({i.cluster for i in of_text}) == 1
     assert {i.fields["category"] for i in of_text} == {"language"}
-    assert [made.loaded.right(i) for i in of_text] == [4, 4]
+    assert [made.right(i) for i in of_text] == [4, 4]
 
 
 def test_camel_prefers_files_of_causal_models(clone: Callable[[str], Path]) -> None:
@@ -199,10 +199,10 @@ def test_samples_of_kobbq_are_asked_in_the_three_orders_of_the_authors(clone: Ca
     made = study("kobbq", clone("kobbq"))
     of_one = [i for i in made.items if i.name.startswith("age-001a-001-amb-bsd/")]
     old, young, unknown = "the old one", "the young one", "not known"
-    assert [made.loaded.options(i) for i in of_one] == [
+    assert [made.options(i) for i in of_one] == [
         (old, unknown, young), (unknown, young, old), (young, old, unknown),
     ]  # fmt: skip
-    assert [made.loaded.options(i)[made.loaded.right(i)] for i in of_one] == [unknown] * 3
+    assert [made.options(i)[made.right(i)] for i in of_one] == [unknown] * 3
     given = study("kobbq", made.params.data, orders="given")
     assert (len(given.items), given.config_hash() == made.config_hash()) == (8, False)
     assert len(study("kobbq", made.params.data, limit=2).items) == 6  # two samples
@@ -249,19 +249,19 @@ def test_global_mmlu_has_only_culturally_sensitive_items(
 
 def test_options_and_languages_of_multiple_choice_benchmarks(clone: Callable[[str], Path]) -> None:
     easy = study("culturalbench_easy", clone("culturalbench_easy"))  # options look like letters
-    assert [easy.loaded.right(i) for i in easy.items] == [1, 2]
+    assert [easy.right(i) for i in easy.items] == [1, 2]
     hard = study("culturalbench_hard", clone("culturalbench_hard"), questions=1)  # drawn whole
     assert (len(hard.items), len({i.cluster for i in hard.items})) == (4, 1)
     include = study("include", clone("include"))
     assert {i.fields["language"] for i in include.items} == {"Greek", "Basque"}
-    assert sorted(include.loaded.right(i) for i in include.items) == [0, 1, 3]
+    assert sorted(include.right(i) for i in include.items) == [0, 1, 3]
     arab = study("arab_culture", clone("arab_culture"))
-    assert [arab.loaded.right(i) for i in arab.items] == [1, 1]
+    assert [arab.right(i) for i in arab.items] == [1, 1]
     assert left_out(arab) == {"discarded by its authors": 1}
     dlama = study("dlama", clone("dlama"), options=3)
     assert left_out(dlama) == {"no words for P36 in ja": 4}
     for item in dlama.items:
-        options = [option.lower() for option in dlama.loaded.options(item)]
+        options = [option.lower() for option in dlama.options(item)]
         assert len(options) == len(set(options)) == 3
     assert {i.fields["region"] for i in dlama.items} == {"arab", "western"}
     arabic = [i for i in dlama.items if i.fields["language"] == "ar"]

@@ -13,7 +13,6 @@ import pytest
 from tasks.engines.protocols import Framed
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort
-from tasks.evaluations.recipe.options import request as option_request
 from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.candidates import StoredScores
 from tasks.loop.items import OptionLogprobs
@@ -134,7 +133,7 @@ class Recording:
 
 def test_each_question_is_scored_once_with_its_options() -> None:
     study = evaluation("choice").study(evaluation("choice").params.model_validate({"models": ["m"]}), {}, {})
-    sent, engine = option_request(study, ""), Recording()
+    sent, engine = study.request(""), Recording()
     sent.compute(engine, sent.units, lambda n: None)
     assert engine.scored == [(question.text, 4) for question in sent.questions]
 
@@ -143,8 +142,8 @@ def test_equal_prompts_of_a_control_are_one_unit() -> None:
     alike = CHOICE.replace("x0", "x").replace("x1", "x").replace(",y0", ",y").replace(",yy1", ",y")
     made = evaluation("choice", [TWO], alike)
     study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
-    assert len(option_request(study, "no_question").units) == 5
-    assert len(option_request(study, "").units) == 6
+    assert len(study.request("no_question").units) == 5
+    assert len(study.request("").units) == 6
 
 
 def writer(of: Callable[[str], str | None], cut: str = "") -> Answer:

@@ -344,6 +344,8 @@ def test_rows_are_well_formed_for_any_selection_and_answers(
         panel = robustness_rows(study, score, {name: each.panel for name, each in own.items()})
         rows = [*model_rows(study, score, split[model]), *panel]
         well_formed(rows)
-        assert {r.metric for r in rows} == set(metrics("spectral")) - {"answers_on_list"}  # of written answers
+        assert {r.metric for r in rows} == set(metrics("spectral")) - {
+            "answers_on_list"
+        }  # of written answers
     for model in ("null:always-LH", "null:uniform-by-domain"):
         well_formed(constant_rows(study, model))

@@ -1,23 +1,34 @@
 CREATE OR REPLACE VIEW recipe_answer AS
 WITH answer AS (
-    SELECT a.*, r.evaluation, json_extract_string(t.input, '$[#-1].content') AS prompt, avg(a.value) OVER (PARTITION BY a.config_hash, a.item) AS mean
+    SELECT a.*, r.evaluation, 
+        coalesce(
+            json_extract_string(t.input, if(a.unscored_reason = 'a later turn is scored', '$[#-3].content', NULL)),
+            json_extract_string(t.input, '$[#-1].content')
+        ) AS prompt,
+        avg(a.value) OVER (PARTITION BY a.config_hash, a.item) AS mean
     FROM item_answer AS a
     JOIN latest_run AS r USING (run_id)
-    LEFT JOIN sample_text AS t ON t.run_id = a.run_id AND t.sample = a.item
-    WHERE a.condition = ''
+    LEFT JOIN sample_text AS t ON t.run_id = a.run_id
+        AND t.sample = concat_ws(' / ', a.item, nullif(a.condition, ''), nullif(a.repetition, 1))
+    WHERE a.condition NOT IN ('exchanged', 'no_question', 'other_question')
 )
-SELECT config_hash, row_number() OVER (PARTITION BY config_hash ORDER BY mean NULLS LAST, item, model) AS place,
-    evaluation, model, item, cluster, prompt, answer, target, value, unscored_reason, lost
+SELECT config_hash, row_number() OVER (
+        PARTITION BY config_hash ORDER BY mean NULLS LAST, item, model, condition, repetition, turn
+    ) AS place,
+    evaluation, model, item, condition, repetition, turn, cluster, prompt, answer, target, value, unscored_reason, lost
 FROM answer;
 
-COMMENT ON VIEW recipe_answer IS 'Answers of models to every item of evaluations from recipes: newest run of each model, items with the lowest mean first.';
+COMMENT ON VIEW recipe_answer IS 'Answers of models to every item, in every condition, repetition and turn, of evaluations from recipes: newest run of each model, items with the lowest mean first.';
 COMMENT ON COLUMN recipe_answer.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN recipe_answer.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN recipe_answer.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN recipe_answer.model IS 'Model.';
 COMMENT ON COLUMN recipe_answer.item IS 'Item.';
+COMMENT ON COLUMN recipe_answer.condition IS 'Condition of the definition; empty if it has none.';
+COMMENT ON COLUMN recipe_answer.repetition IS 'Number of the answer among those to the same prompt, from 1; NULL in other evaluations.';
+COMMENT ON COLUMN recipe_answer.turn IS 'Turn of the conversation, from 1; the last is scored. NULL in other evaluations.';
 COMMENT ON COLUMN recipe_answer.cluster IS 'Cluster.';
-COMMENT ON COLUMN recipe_answer.prompt IS 'Last message that was sent about the item, as it was then.';
+COMMENT ON COLUMN recipe_answer.prompt IS 'Message that was sent about the item, as it was then; the last before the answer.';
 COMMENT ON COLUMN recipe_answer.answer IS 'Answer of the model; NULL if there is nothing to read.';
 COMMENT ON COLUMN recipe_answer.target IS 'Right answer; NULL unless there is exactly one.';
 COMMENT ON COLUMN recipe_answer.value IS 'Score of the answer; NULL if unscored.';

@@ -1,0 +1,61 @@
+"""Description of an evaluation for people: title, defaults, numbers, columns. Imports nothing slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of a table of the warehouse."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """The parts of an evaluation that users see: command, form, leaderboard and page.
+
+    An evaluation with files has the first part in ``deployments/evaluations/<name>.py`` and the others in
+    warehouse/ and its report; one without (``registry.without_files``) has all of them here.
+
+    Attributes:
+        title: the question in one line, for the command's help and the Prefect UI.
+        models: the default models.
+        examples: options for ``culturemeter run <name>``, shown in its help.
+        caption: one line under the leaderboard on how to read it, always shown.
+        notes: column -> what it means, printed if the column is shown.
+        columns: turns a row of the view ``leaderboard_<name>`` into fewer columns for people, the most
+            important first; a screen shows the first ones that fit.
+        cohort: what of a model's rows the cohort of other models determines; "" if nothing.
+        judged: the numbers that only a judge can give; "" if nothing is judged.
+        in_all: whether ``run all`` includes it; false if it cannot run without some option.
+        is_served: whether ``serve`` offers it; false if its runs come from elsewhere.
+        profiles: name -> values of options, the smallest first.
+        metrics: rows of the table metric, without the evaluation; headlines first.
+        doubts: a difference to a control -> the headline to doubt unless the difference is above 0.
+        items: study -> rows of the table evaluation_item: item, cluster, content.
+        page: the page's content beside numbers.
+        preview: the prompts of two items and the null models, line by line.
+        rubric: the judges' rubric; None if nothing is judged.
+        published: rows of the table recipe_published, without the evaluation.
+        more: study -> further rows of the table metric, after ``metrics``.
+    """
+
+    title: str
+    models: tuple[str, ...]
+    examples: tuple[str, ...]
+    caption: str
+    columns: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+    cohort: str = ""
+    judged: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    in_all: bool = True
+    is_served: bool = True
+    profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    metrics: Rows = ()
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    items: Callable[[Any], Rows] = lambda study: ()
+    page: Mapping[str, Any] = field(default_factory=dict)
+    preview: Sequence[str] = ()
+    rubric: Any = None
+    published: Rows = ()
+    more: Callable[[Any], Rows] = lambda study: ()

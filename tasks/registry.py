@@ -1,0 +1,47 @@
+"""Which evaluations exist: the one answer for shipped ones. Packs add theirs (``deployments.packs.recipes``).
+
+A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` is an evaluation, ``EVALUATION``; without
+``params.py`` it is from a recipe. A file ``tasks/evaluations/benchmarks/<name>.py`` is a benchmark whose
+items users bring. An evaluation is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+EVALUATIONS = Path(__file__).resolve().parent / "evaluations"
+TAKEN = frozenset({"all", "history", "published", "recipe", "recipes"})
+"""Names of commands, views and folders that no evaluation may have."""
+
+
+@cache
+def shipped() -> frozenset[str]:
+    """Return the evaluations that have a folder of their own."""
+    return frozenset(file.parent.name for file in EVALUATIONS.glob("*/evaluation.py")) - {"recipe"}
+
+
+@cache
+def benchmarks() -> frozenset[str]:
+    """Return the evaluations whose items users bring."""
+    files = (EVALUATIONS / "benchmarks").glob("*.py")
+    return frozenset(file.stem for file in files if not file.stem.startswith("_"))
+
+
+@cache
+def without_files() -> frozenset[str]:
+    """Return the evaluations that need no files in ``deployments``: those from recipes, and benchmarks.
+
+    A file that exists all the same, such as a door or a page, is used.
+    """
+    own = (name for name in shipped() if not (EVALUATIONS / name / "params.py").exists())
+    return benchmarks().union(own)
+
+
+def evaluation(name: str) -> Any:
+    """Return a shipped evaluation or a benchmark; None if there is none of that name."""
+    folder = {name: f"{name}.evaluation"} if name in shipped() else {}
+    module = (folder | dict.fromkeys({name} & benchmarks(), f"benchmarks.{name}")).get(name)
+    return import_module(f"tasks.evaluations.{module}").EVALUATION if module else None
