@@ -284,7 +284,7 @@ def _country_numbers() -> Iterator[Case]:
     )  # fmt: skip
     yield Case(
         "macro_f1", "9 domains", {12: 8, 30: 8, 170: 20}, of.domains, of.category_interval,
-        partial(of.mean_of_domains, number=of.category_f1),
+        partial(of.mean_over_countries, number=of.category_f1),
     )  # fmt: skip
     numbers: dict[str, tuple[Callable[[FloatArray], float], Any]] = {
         "er_sr_correlation": (of.correlation, CORRELATION),

@@ -44,8 +44,8 @@ WITH judged AS (
     WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
 )
 SELECT v.run_id, v.model, v.shown, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item,
-    v.item_text, v.judged_text, v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded, v.source, v.is_null_text,
-    coalesce(l.language, '') AS language
+    v.item_text, v.judged_text, v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded, v.source,
+    v.is_null_text, coalesce(l.language, '') AS language
 FROM judged AS v
 LEFT JOIN judged_language AS l ON l.evaluation = v.evaluation AND l.item = v.item
 WHERE $with_nulls OR NOT v.is_null_text

@@ -1115,6 +1115,8 @@ CREATE TABLE study_item (
     author VARCHAR,
     code VARCHAR,
     is_check BOOLEAN NOT NULL,
+    chance DOUBLE,
+    population VARCHAR,
     PRIMARY KEY (study, item)
 );
 COMMENT ON TABLE study_item IS 'Items that people judge, with fields that are hidden from them.';
@@ -1129,6 +1131,8 @@ COMMENT ON COLUMN study_item.condition IS 'Condition under which the item was ge
 COMMENT ON COLUMN study_item.author IS 'Person who wrote the item, by code; NULL if none did.';
 COMMENT ON COLUMN study_item.code IS 'Identifier outside the study: an answer''s code, a dish''s url, a draft.';
 COMMENT ON COLUMN study_item.is_check IS 'Whether the item is an attention check.';
+COMMENT ON COLUMN study_item.chance IS 'Chance with which the item was drawn from its stratum, above 0 and at most 1; NULL if it was not drawn at random.';
+COMMENT ON COLUMN study_item.population IS 'Hash of all answers of the stratum that the item was drawn from; NULL if it was not drawn at random.';
 
 CREATE TABLE human_answer (
     study VARCHAR,
