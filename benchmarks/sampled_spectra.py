@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
-from tasks.evaluations.spectral.read import MIN_SAMPLED
+from tasks.evaluations.spectral.read import MIN_COUNTRIES, MIN_SAMPLED
 from tasks.evaluations.spectral.sampling import counted
 from tasks.metrics import intervals, spectral
 from tasks.metrics.intervals import POSITIVE
@@ -141,7 +141,7 @@ def _coverage(rng: Generator, everyone: FloatArray, n: int, draws: int, samples:
 
     def holds(place: int) -> float:
         ends = [
-            intervals.jackknife_interval(own[place], rest[:, place], POSITIVE, MIN_SAMPLED)
+            intervals.jackknife_interval(own[place], rest[:, place], POSITIVE, MIN_COUNTRIES)
             for own, rest in found
         ]
         return float(np.mean([each is not None and each[0] <= means[place] <= each[1] for each in ends]))

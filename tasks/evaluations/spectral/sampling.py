@@ -2,7 +2,7 @@
 
 For models whose log-probabilities nobody can read. A country's answers are independent draws; the item that
 a draw names counts once. Effective rank and gap ratio of such counts depend on the number of draws: of 170
-countries with one and the same broad distribution, five draws each give an effective rank of 44. No
+countries with one and the same broad distribution, five draws each give an effective rank of 31. No
 correction removes that where few draws agree (docs/intervals.md). So all countries, questions and models are
 compared at one number of draws, as species counts are at one sample size (Hurlbert 1971, "The nonconcept of
 species diversity"), and the null of both numbers is what equal countries give at that number.
