@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     from flows.session import RunSession
 
 _PLACE = typer.Argument(metavar="FOLDER", help="the folder that travels")
-_HELP = """Have a run's requests answered elsewhere: by a node without network, a batch service, other
-accelerators."""
-
-app = typer.Typer(no_args_is_help=True, help=_HELP)
+app = typer.Typer(
+    no_args_is_help=True, help="Have a run's requests answered elsewhere, and take the answers in."
+)
 
 
 @app.callback()
 def pending() -> None:
-    """Have a run's requests answered elsewhere."""
+    """Have a run's requests answered elsewhere; take the answers in."""
 
 
 class _Exports(Commands):

@@ -321,12 +321,12 @@ def planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, p
     own = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
         session = sessions.prepare(own, knobs)
+    for line in without_own_judge(name, knobs):
+        say(line, "note:", "yellow")
     if refused := own.refused(session.study):
         if not switches.dry_run:
             raise ValueError(refused)
         say(refused, "note:", "yellow")
-    for line in without_own_judge(name, knobs):
-        say(line, "note:", "yellow")
     for engine in session.engines.values():
         if engine.kind == "embedder" and (lacking := embedder_doubt(engine.name)):
             say(lacking, "note:", "yellow")

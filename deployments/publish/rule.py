@@ -67,10 +67,8 @@ def published(home: Warehouse, include_answers: bool = False) -> list[str]:
     Args:
         include_answers: also publish models' stored answers, and the views that join them with prompts.
     """
-    tables = {
-        "metric_value",
-        *home.query(_TABLES)["table_name"],
-    }  # metric_value is a view over a table and archived rows
+    # These two are views: of a table and archived rows, and of a table and shown names.
+    tables = {"metric_value", "run", *home.query(_TABLES)["table_name"]}
     views = {view: set(reads) for view, reads in home.query(_RESTS_ON).iter_rows()}
     answers = set(KINDS) - NO_ANSWERS if include_answers else set()
     prompts = (

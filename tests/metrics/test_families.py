@@ -35,6 +35,7 @@ HOLMS = {
     "tasks/evaluations/explication/meta.py": "correlations, and differences of correlations",
     "tasks/evaluations/explication/rows.py": "treatment",
     "tasks/evaluations/fmlama/rows.py": "country gain by origin",
+    "tasks/evaluations/recipe/rows.py": "conditions against the first, by t tests: no smallest p",
 }
 """File that adjusts p-values -> what for. A new file needs a line here and in `SIZES`."""
 PAPER_MODELS, PAPER_PERSONAS = 6, 10
@@ -48,7 +49,7 @@ SIZES = {
     "difference of correlations, one benchmark of facts": [least_flip_p(PAPER_MODELS)],
     "agreement of the six shipped evaluations": [least_spearman_p(6)] * math.comb(6, 2),
     "country gain, full (100 dishes and more)": [least_signed_rank_p(100)] * 14,
-    "compare, drift and the overview (t tests)": [0.0] * 1_000,
+    "compare, drift, the overview and conditions of recipes (t tests)": [0.0] * 1_000,
     "rank sets of 50 models (t tests)": [0.0] * math.comb(50, 2),
 }
 """Family at its shipped size -> the smallest p of each test."""

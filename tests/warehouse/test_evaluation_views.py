@@ -64,7 +64,7 @@ def test_views_show_their_own_evaluation_only(
 ) -> None:
     warehouse = own_copy(made(evaluation))
     with warehouse.write() as connection:
-        connection.execute("UPDATE run SET evaluation = 'other'")
+        connection.execute("UPDATE run_base SET evaluation = 'other'")
     assert not any(view_rows(warehouse, view) for view in VIEWS[evaluation])
 
 

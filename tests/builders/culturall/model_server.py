@@ -78,7 +78,7 @@ class Models:
         if user.startswith("Use the situation"):
             item = self.by_text[re.findall(r"Situation: (.*)\n\nQuestion:", user, re.DOTALL)[0]]
             knows = model == "good" or (model == "half" and is_odd(item))
-            return "solve", item, item.native.answer if knows else "Ω"
+            return "solve", item, item.native.answer if knows else "I don't know."
         if "mark answers" in system:
             verdict = "CORRECT" if data[-1] in (data[2], *data[3]) else "INCORRECT"
             reason = "same answer" if verdict == "CORRECT" else "another answer"
