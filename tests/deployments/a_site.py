@@ -12,7 +12,8 @@ PRIVATE = "what-one-person-wrote"
 _PEOPLE = f"""
 INSERT INTO human_answer VALUES ('s', 'h', 'i', 'ih', 'anna', 'f', 'e', '{PRIVATE}', 1, now()::TIMESTAMP,
     now()::TIMESTAMP, 1, 'complete', 't', '1');
-INSERT INTO study_item VALUES ('s', 'i', 'ih', '{PRIVATE}', 'en', 'x', NULL, NULL, '{PRIVATE}', NULL, false, NULL, NULL);
+INSERT INTO study_item
+    VALUES ('s', 'i', 'ih', '{PRIVATE}', 'en', 'x', NULL, NULL, '{PRIVATE}', NULL, false, NULL, NULL);
 INSERT INTO human_exclusion VALUES ('s', '{PRIVATE}', 'r');
 """
 
