@@ -1,11 +1,18 @@
 CREATE OR REPLACE VIEW spectral_domain AS
-WITH asked AS (
+WITH scored AS (
     SELECT r.config_hash, q.topic AS domain, max(u.n_rows) AS n_items
     FROM latest_run AS r
     JOIN run_request AS q USING (run_id)
-    LEFT JOIN part_unit AS u ON u.request_hash = q.request_hash AND u.kind = 'item_logprob'
+    JOIN part_unit AS u ON u.request_hash = q.request_hash AND u.kind = 'item_logprob'
     WHERE r.evaluation = 'spectral'
     GROUP BY ALL
+), asked AS (
+    SELECT DISTINCT r.config_hash, q.domain, s.n_items
+    FROM latest_run AS r
+    JOIN metric_value AS v ON v.run_id = r.run_id AND v.slice_kind = 'question'
+    JOIN spectral_question AS q ON q.config_hash = r.config_hash AND q.question = v.slice
+    LEFT JOIN scored AS s ON s.config_hash = r.config_hash AND s.domain = q.domain
+    WHERE r.evaluation = 'spectral'
 )
 SELECT asked.config_hash,
     row_number() OVER (PARTITION BY asked.config_hash ORDER BY e.human_score, d.domain) AS place,
