@@ -252,7 +252,6 @@ class _Lines:
     def away(self, engine: Engine) -> Away:
         """Return what stands for an engine, and describe it. Raises EngineError if it works only here."""
         if engine.hash not in self._aways:
-            assert engine.spec is not None, "embedders work here"
             away = away_of(engine, self._models)
             self.engines[engine.hash] = described(away, engine, self._models)
             self._aways[engine.hash] = away

@@ -380,8 +380,7 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession
         ValueError: see the evaluation's ``study``.
     """
     params = params.model_copy(update={"occasion": occasion(params.occasion)})
-    models = {name: steps.engine_of(name, "candidate", params.dtype) for name in params.models}
-    params = evaluation.settled(params, models)
+    params = evaluation.settled(params, steps.is_served)
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
     folder, roles = Warehouse.open().home / "models", evaluation.engines(params)

@@ -42,6 +42,10 @@ def without_files() -> frozenset[str]:
 
 def evaluation(name: str) -> Any:
     """Return a shipped evaluation or a benchmark; None if there is none of that name."""
-    folder = {name: f"{name}.evaluation"} if name in shipped() else {}
-    module = (folder | dict.fromkeys({name} & benchmarks(), f"benchmarks.{name}")).get(name)
-    return import_module(f"tasks.evaluations.{module}").EVALUATION if module else None
+    if name in benchmarks():
+        module = f"benchmarks.{name}"
+    elif name in shipped():
+        module = f"{name}.evaluation"
+    else:
+        return None
+    return import_module(f"tasks.evaluations.{module}").EVALUATION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -16,9 +16,6 @@ from deployments.show import display
 from deployments.show.display import Format, interval, number, say, show, show_rows, working
 from warehouse import Warehouse, WarehouseError, save_ranking
 from warehouse.querying import Rows
-
-if TYPE_CHECKING:
-    pass
 
 Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 

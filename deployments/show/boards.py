@@ -80,7 +80,7 @@ def rectified_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
         return []
     from deployments.show import rectified
 
-    return rectified.lines(rectified.rectified(warehouse, config))
+    return rectified.lines(rectified.rectified(warehouse, [config]))
 
 
 def sql_variables(warehouse: Warehouse, sql: str) -> dict[str, list[str]]:

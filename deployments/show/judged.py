@@ -118,8 +118,8 @@ def verdicts(
         "evaluation": chosen.evaluation,
         "config": chosen.config,
         "nulls": f"^({'|'.join(NULLS)}):",
+        "with_nulls": nulls,
     }
-    of |= {"with_nulls": nulls}
     frame = warehouse.query(_VERDICTS, of)
     if not frame.filter(pl.col("value").is_not_null() & pl.col("judged_text").is_null()).is_empty():
         raise WarehouseError(

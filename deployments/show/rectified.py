@@ -8,7 +8,7 @@ of the run's verdicts and of all ratings so far, whose hash it carries (``tasks.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -80,19 +80,19 @@ class Rectified(NamedTuple):
     source: str
     label: str
     raw_value: float
-    value: float | None
-    ci_low: float | None
-    ci_high: float | None
-    gap: float | None
-    null_value: float | None
-    is_beyond_null: bool | None
-    n_labels: int
     n_judged: int
-    weight: float
-    correlation: float | None
-    pooled: str | None
-    unscored_reason: str | None
     ratings: str
+    value: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    gap: float | None = None
+    null_value: float | None = None
+    is_beyond_null: bool | None = None
+    n_labels: int = 0
+    weight: float = 0.0
+    correlation: float | None = None
+    pooled: str | None = None
+    unscored_reason: str | None = None
 
 
 class Estimate(NamedTuple):
@@ -120,17 +120,17 @@ class _Metric(NamedTuple):
     scale: Callable[[float], float]
 
 
-def rectified(warehouse: Warehouse, config: str | None = None) -> list[Estimate]:
+def rectified(warehouse: Warehouse, of: Collection[str] | None = None) -> list[Estimate]:
     """Return the rectified means of the newest runs whose answers people rated, nulls included.
 
-    config: a config_hash; None: all. Without ratings of a configuration there are none.
+    of: config_hashes; None: all. Without ratings of a configuration there are none.
     """
     rated = warehouse.query(_RATED)
     if rated.is_empty():
         return []
     models = warehouse.query(_MODELS)["model"].to_list()
     configs = warehouse.query(_JUDGED, {"models": models}).rows()
-    chosen = [Chosen(*each) for each in configs if config in (None, each[1])]
+    chosen = [Chosen(*each) for each in configs if of is None or each[1] in of]
     return [estimate for each in chosen for estimate in _of_config(warehouse, each, rated)]
 
 
@@ -255,31 +255,14 @@ def _row(
     about: tuple[str, str, str, str, str, str], metric: _Metric, raw: float, mean: RectifiedMean | None,
     n_judged: int, reason: str, ratings: str,
 ) -> Rectified:  # fmt: skip
+    own = Rectified(*about, metric.label, raw, n_judged, ratings)
     if mean is None or mean.value is None:
-        why = reason or (mean.reason if mean else "")
-        return Rectified(
-            *about,
-            metric.label,
-            raw,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            0,
-            n_judged,
-            0.0,
-            None,
-            None,
-            why,
-            ratings,
-        )
+        return own._replace(unscored_reason=reason or (mean.reason if mean else ""))
     low, high = mean.interval or (None, None)
     value = min(max(mean.value, metric.bounds[0]), metric.bounds[1])
-    return Rectified(
-        *about, metric.label, raw, value, low, high, raw - value, None, None, mean.n_labels, n_judged,
-        mean.weight, mean.correlation, mean.pooled or None, mean.reason or None, ratings,
+    return own._replace(
+        value=value, ci_low=low, ci_high=high, gap=raw - value, n_labels=mean.n_labels, weight=mean.weight,
+        correlation=mean.correlation, pooled=mean.pooled or None, unscored_reason=mean.reason or None,
     )  # fmt: skip
 
 
@@ -365,8 +348,7 @@ def compared(warehouse: Warehouse, rows: pl.DataFrame) -> tuple[pl.DataFrame, li
     more, changes = [], []
     known = {
         (each.row.run_id, each.row.metric): each
-        for config in rows["first_config"].unique(maintain_order=True)
-        for each in rectified(warehouse, config)
+        for each in rectified(warehouse, set(rows["first_config"]))
         if not each.row.source
     }
     for row in rows.to_dicts():

@@ -261,7 +261,7 @@ class Evaluation(Generic[P, S, A]):
             nothing. about: of an evaluation without files in deployments/; None: it is there.
         content: study -> what it was built from, as rows ``part_of`` and ``body``, stored by content with a
             run. restored: name and these rows -> the evaluation as it was. None: it is in the code, or packs.
-        settled: params, with the models' engines by name -> the params that the run is made with.
+        settled: params, and whether a server has the model of a name -> the params that the run is made with.
     """
 
     name: str
@@ -283,4 +283,4 @@ class Evaluation(Generic[P, S, A]):
     about: About | None = None
     content: Callable[[S], Rows] | None = None
     restored: Callable[[str, Rows], Evaluation[Any, Any, Any]] | None = None
-    settled: Callable[[P, Mapping[str, Engine]], P] = lambda params, engines: params
+    settled: Callable[[P, Callable[[str], bool]], P] = lambda params, is_served: params

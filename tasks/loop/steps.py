@@ -218,6 +218,11 @@ def engine_of(name: str, role: Role, dtype: Dtype | None = None, *, writes: bool
     return Engine.of(writer(spec) if writes or role in ("judge", "simulator") else spec)
 
 
+def is_served(model: str) -> bool:
+    """Return whether a server has a model. Raises EngineError if the model is unknown."""
+    return spec_of(model).is_served
+
+
 def has_room(engine: Engine) -> bool:
     """Return whether an engine is loaded, or can be loaded without unloading another."""
     models = Warehouse.current().store.home / "models"

@@ -42,7 +42,7 @@ from tasks.engines.protocols import (
 )
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.hosted import answer_tokens
-from tasks.engines.served.openai_http import OpenAIGenerator
+from tasks.engines.served.openai_http import OpenAIGenerator, response_format
 from tasks.engines.served.openai_reply import BatchLine, read_batch_answer, read_reply
 from tasks.engines.served.transport import Caller, checked
 from tasks.engines.specs import EngineSpec
@@ -351,6 +351,5 @@ def _settings(sampling: Sampling, schema: Schema, top: int) -> Form:
     if sampling.stop:
         body["stop"] = list(sampling.stop)
     if schema is not None:
-        answer = {"name": "answer", "schema": dict(schema), "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": answer}
+        body["response_format"] = response_format(schema)
     return body

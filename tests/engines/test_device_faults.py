@@ -272,7 +272,7 @@ def test_a_repeated_call_gives_the_same_digits(scorer: PackedTrieScorer) -> None
 
 
 class TestGpu:
-    """The same on a GPU."""
+    """Tests of the same faults on a GPU."""
 
     pytestmark = GPU
 

@@ -1,4 +1,4 @@
-"""What engines need of a node, by environment and spec, with fake devices."""
+"""Tests of what engines need of a node, by environment and spec, with fake devices."""
 
 from __future__ import annotations
 

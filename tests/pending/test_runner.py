@@ -1,4 +1,4 @@
-"""What run.py computes from the tokens of a folder equals what the engine here computes from texts."""
+"""Tests that run.py computes from the tokens of a folder what the engine here computes from texts."""
 
 from __future__ import annotations
 

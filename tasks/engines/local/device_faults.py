@@ -84,34 +84,27 @@ def guarded(method: Callable[P, T]) -> Callable[P, T]:
         report, seen = given.arguments.get("progress"), _Seen()
         if report:
             given.arguments["progress"] = seen.reporting(report)
-        try:
-            return method(*given.args, **given.kwargs)
-        except EngineError:
-            raise
-        except RuntimeError as error:
-            if is_lost(error):
-                scorer.lost = lost(scorer.spec.name, error)
-                raise scorer.lost from error
-            if not is_out_of_memory(error):
+        while True:
+            try:
+                return method(*given.args, **given.kwargs)
+            except EngineError:
                 raise
-            failure = error.with_traceback(None)  # its frames hold tensors
-        tokens = scorer.spec.batch_tokens
-        if scorer.is_halved or tokens // 2 < LEAST_TOKENS:
-            raise too_small(scorer.spec.name, failure, tokens) from failure
-        scorer.is_halved = True
-        scorer.spec = scorer.spec.model_copy(update={"batch_tokens": tokens // 2})
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        seen.restart()
-        try:
-            return method(*given.args, **given.kwargs)
-        except EngineError:
-            raise
-        except RuntimeError as error:
-            if is_out_of_memory(error):
-                raise too_small(scorer.spec.name, error, tokens // 2) from error
-            raise
+            except RuntimeError as error:
+                if is_lost(error):
+                    scorer.lost = lost(scorer.spec.name, error)
+                    raise scorer.lost from error
+                if not is_out_of_memory(error):
+                    raise
+                failure = error.with_traceback(None)  # its frames hold tensors
+            tokens = scorer.spec.batch_tokens
+            if scorer.is_halved or tokens // 2 < LEAST_TOKENS:
+                raise too_small(scorer.spec.name, failure, tokens) from failure
+            scorer.is_halved = True
+            scorer.spec = scorer.spec.model_copy(update={"batch_tokens": tokens // 2})
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            seen.restart()
 
     return run
 

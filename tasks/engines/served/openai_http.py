@@ -19,7 +19,7 @@ One of two options sets the number of requests at once. ``max_concurrency = 200`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -149,8 +149,7 @@ class OpenAIGenerator(HostedGenerator):
         if top:
             request |= {"logprobs": True, "top_logprobs": top}
         if schema is not None:
-            answer = {"name": "answer", "schema": dict(schema), "strict": True}
-            request["response_format"] = {"type": "json_schema", "json_schema": answer}
+            request["response_format"] = response_format(schema)
         if self._by_responses:
             request = responses_request(request, self._chat_limit)
         return {**request, **self._settings, **self.options.extra_body}
@@ -190,6 +189,14 @@ class OpenAIGenerator(HostedGenerator):
     def model_advice(self) -> str:
         """Implement ``HostedGenerator.model_advice``."""
         return f"compare {self.base_url}/models, and see that base_url ends in /v1"
+
+
+def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of a request that binds an answer to a JSON schema."""
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": dict(schema), "strict": True},
+    }
 
 
 def responses_request(chat: dict[str, Any], chat_limit: str) -> dict[str, Any]:

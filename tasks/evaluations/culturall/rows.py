@@ -171,7 +171,7 @@ def check_rows(study: CulturallStudy, checks: Opinions) -> list[Metric]:
 def _slice_rows(
     study: CulturallStudy, own: CulturallScores, nulls: FloatArray, where: Slice, chosen: BoolArray
 ) -> Iterator[Metric]:
-    """Return the rows of a slice: accuracies with the null of guessing on the same items, agreement of judge
+    """Yield the rows of a slice: accuracies with the null of guessing on the same items, agreement of judge
     and match, differences of conditions. English and native are compared over items in other languages, since
     both send the same prompt for items in English; by match only if all items accept variants in English.
     """
@@ -228,7 +228,7 @@ def _lack_variants(study: CulturallStudy, chosen: BoolArray) -> bool:
 def _difficulty_rows(
     study: CulturallStudy, own: CulturallScores, nulls: FloatArray, others: Sequence[CulturallScores]
 ) -> Iterator[Metric]:
-    """Return accuracy on items that other models find easy, medium and hard."""
+    """Yield accuracy on items that other models find easy, medium and hard."""
     if "accuracy" not in own:
         return
     n = len(study.items)
@@ -251,7 +251,7 @@ def _difficulty_rows(
 def _setting_rows(
     study: CulturallStudy, model: str, answered: Mapping[str, CulturallScores]
 ) -> Iterator[Metric]:
-    """Return paired differences from the models that differ only in less reasoning or no web search. A
+    """Yield paired differences from the models that differ only in less reasoning or no web search. A
     model's name holds its settings as in table 2 of Lin et al. (2026); see ``setting``.
     """
     own, every = setting(model), np.full(len(study.items), True)

@@ -73,12 +73,9 @@ def _task(
     with TemporaryDirectory() as folder:
         file = Path(folder, "documents.jsonl")
         file.write_text("".join(json.dumps(fields) + "\n" for _, fields, *_ in documents), encoding="utf-8")
-        own = library.built(
-            sources.Entry(name, config, file.parent),
-            sources.data_of(sources.Entry(name, config, file.parent), {name: str(file)}, {}),
-            fewshot,
-            fewshot_seed,
-        )
+        entry = sources.Entry(name, config, file.parent)
+        data = sources.data_of(entry, {name: str(file)}, {})
+        own = library.built(entry, data, fewshot, fewshot_seed)
     instances, without = (
         {doc: _read(name, own, doc, fields, asked[place])
          for doc, fields, *asked in documents if asked[place] is not None}

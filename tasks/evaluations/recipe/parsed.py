@@ -102,7 +102,7 @@ def _meaning(metric: MetricPart) -> dict[str, Any]:
 
 
 def _null_faults(definition: Recipe, file: str) -> list[PackFault]:
-    """Yield a fault of a null that is neither within bounds nor one of the recipe's null models."""
+    """Return the fault of a null that is neither within bounds nor one of the recipe's null models."""
     null, (low, high) = definition.metric.null, definition.metric.bounds
     if isinstance(null, float):
         if low <= null <= high:
@@ -117,7 +117,7 @@ def _null_faults(definition: Recipe, file: str) -> list[PackFault]:
 
 
 def _name_faults(definition: Recipe, file: str) -> list[PackFault]:
-    """Yield a fault of a headline named like another number or column of its leaderboard."""
+    """Return the fault of a headline named like another number or column of its leaderboard."""
     name = definition.metric.name
     own = {f"{control}_gain" for control in definition.controls}
     if name in TAKEN | own or name.startswith("judge_"):

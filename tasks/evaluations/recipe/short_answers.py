@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
 
 from tasks.evaluations.recipe import own_score
-from tasks.evaluations.recipe.definition import MetricPart
 from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.kinds import ShortAnswer
 from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
@@ -45,11 +43,17 @@ class ShortAnswerStudy(TextStudy):
         return own_score.refused(self.loaded.name, file) if file else ""
 
     def credits(self, item: Item, text: str) -> tuple[float, ...]:
-        """Return a text's scores on an item, within their bounds: the headline, then each of ``also``."""
+        """Return a text's scores on an item, within their bounds: the headline, then each of ``also``.
+
+        NaN where the score in Python gives none.
+        """
+        if self.loaded.code:
+            value = self.score(item, Said(text), "", {})[0]
+            return (np.nan if value is None else value,)
         own = self.loaded.score
         shares = own(self.params, item, text) if own else (self._credit(item, text),)
         parts = (self.definition.metric, *self.definition.also)
-        return tuple(_within(part, share) for part, share in zip(parts, shares, strict=True))
+        return tuple(self.within(share, part) for part, share in zip(parts, shares, strict=True))
 
     def _credit(self, item: Item, text: str) -> float:
         """Return the weight of the best accepted answer that a text matches, in [0, 1]; 0 if none."""
@@ -77,27 +81,15 @@ class ShortAnswerStudy(TextStudy):
 
         With a score in Python also those of an empty text; without accepted answers only those.
         """
-        if self.loaded.code:
-            name, texts = self.definition.metric.name, self._null_texts()
-            return {name: {null: self._of_texts(own) for null, own in texts.items()}}
-        texts = self._null_texts()
         parts = (self.definition.metric, *self.definition.also)
         none = (np.nan,) * len(parts)
         scores = {
             null: np.array(
                 [none if t is None else self.credits(i, t) for i, t in zip(self.items, own, strict=True)]
             )
-            for null, own in texts.items()
+            for null, own in self._null_texts().items()
         }
         return {part.name: {null: of[:, n] for null, of in scores.items()} for n, part in enumerate(parts)}
-
-    def _of_texts(self, texts: Sequence[str | None]) -> FloatArray:
-        """Return the scores of a text for each item by the score in Python; NaN without a text."""
-        scored = [
-            None if text is None else self.score(item, Said(text), "", {})[0]
-            for item, text in zip(self.items, texts, strict=True)
-        ]
-        return np.array([np.nan if value is None else value for value in scored])
 
     def _null_texts(self) -> dict[str, list[str | None]]:
         """Return null model -> its text about each item; None where it has none."""
@@ -118,8 +110,3 @@ class ShortAnswerStudy(TextStudy):
             ],
             **empty,
         }
-
-
-def _within(part: MetricPart, share: float) -> float:
-    low, high = part.bounds
-    return low + (high - low) * share

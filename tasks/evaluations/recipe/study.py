@@ -178,9 +178,9 @@ class RecipeStudy(Clustered):
         part = part or self.definition.metric
         return part.bounds[1] if part.direction == "lower" else part.bounds[0]
 
-    def within(self, share: Any) -> Any:
-        """Return shares in [0, 1] within the headline's bounds."""
-        low, high = self.definition.metric.bounds
+    def within(self, share: Any, part: MetricPart | None = None) -> Any:
+        """Return shares in [0, 1] within a metric's bounds, by default the headline's."""
+        low, high = (part or self.definition.metric).bounds
         return low + (high - low) * share
 
     def sample_id(self, item: Item, condition: str, repetition: int = 1) -> str:

@@ -52,6 +52,17 @@ class Asked(NamedTuple):
 Written = Mapping[Asked, Said]
 
 
+class Talks(NamedTuple):
+    """A model's answers to all items.
+
+    second: prompts of second turns. stored: prompt id -> completion, of both turns. written: the last texts.
+    """
+
+    second: Mapping[Asked, Prompt]
+    stored: Mapping[str, Completion]
+    written: Written
+
+
 def writing_knobs(max_tokens: int, temperature: float = 0.0) -> dict[str, Any]:
     """Return the params of a model that writes."""
     of_answer = "most tokens of an answer and its thinking; an answer that is cut off is wrong"
@@ -127,11 +138,13 @@ class TextStudy(RecipeStudy):
 
     def ask(self, completions: Completions) -> list[Prompts]:
         """Return requests for every item, the second turns, then each judge's for the available texts."""
-        has_turns = any(wording.then for wording in self.wordings.values())
-        second = self.second_prompts(self.first_texts(completions)) if has_turns else {}
-        then = [self.request("second turn", second.values())] if second else []
-        judged = self.panel.requests(self.calls(self.written(completions))) if self.panel else []
-        return [*self.first_requests, *then, *judged]
+        requests = list(self.first_requests)
+        if not self.panel and not any(wording.then for wording in self.wordings.values()):
+            return requests
+        talks = self.talks(completions)
+        if talks.second:
+            requests.append(self.second_request(talks.second))
+        return requests + (self.panel.requests(self.calls(talks.written)) if self.panel else [])
 
     def read_text(self, completion: Completion | None) -> Said:
         """Return a completion's text, if it is whole."""
@@ -142,17 +155,6 @@ class TextStudy(RecipeStudy):
     ) -> dict[Asked, Said]:
         """Return the texts of prompts, or the reasons for none."""
         return {asked: self.read_text(stored.get(prompt.id)) for asked, prompt in prompts.items()}
-
-    def first_texts(self, completions: Completions) -> dict[Asked, Said]:
-        """Return the model's first text about each item, or the reason for none."""
-        return self.completed(self.prompts, self._first(completions))
-
-    def _first(self, completions: Completions) -> dict[str, Completion]:
-        stored: dict[str, Completion] = {}
-        for each in self.first_requests:
-            own: Mapping[str, Completion] = completions(each)
-            stored |= own
-        return stored
 
     def second_prompts(self, first: Written) -> dict[Asked, Prompt]:
         """Return what a model is sent after its first answers; it sees them as its own turns."""
@@ -169,16 +171,28 @@ class TextStudy(RecipeStudy):
                 prompts[asked] = Prompt(talk, sample=_draw(asked.repetition))
         return prompts
 
-    def written(self, completions: Completions) -> dict[Asked, Said]:
-        """Return the model's last text about each item, or the reason for none."""
-        first = self.first_texts(completions)
-        if not (prompts := self.second_prompts(first)):
-            return first
-        second = self.completed(prompts, completions(self.request("second turn", prompts.values())))
-        return first | {asked: said._replace(first=first[asked].text or "") for asked, said in second.items()}
+    def second_request(self, prompts: Mapping[Asked, Prompt]) -> Prompts:
+        """Return the request for the second answers."""
+        return self.request("second turn", prompts.values())
+
+    def talks(self, completions: Completions) -> Talks:
+        """Return what the model was sent and wrote about each item."""
+        stored: dict[str, Completion] = {}
+        own: Mapping[str, Completion]
+        for own in map(completions, self.first_requests):
+            stored |= own
+        written = self.completed(self.prompts, stored)
+        if second := self.second_prompts(written):
+            stored |= (own := completions(self.second_request(second)))
+            then = self.completed(second, stored)
+            written |= {asked: said._replace(first=written[asked].text or "") for asked, said in then.items()}
+        return Talks(second, stored, written)
 
     def read(self, completions: Completions) -> RecipeAnswers:
-        written = self.written(completions)
+        return self._scored(self.talks(completions).written, completions)
+
+    def _scored(self, written: Written, completions: Completions) -> RecipeAnswers:
+        """Return the scores of the texts; completions: for the judges' verdicts."""
         opinions = self.panel.read(self.calls(written), completions) if self.panel else {}
         scores: dict[str, list[ConditionScores]] = {}
         for condition, n in self.rounds:
@@ -252,13 +266,8 @@ class TextStudy(RecipeStudy):
         return [Later("candidate", "", all_turns, sent + 2 * most, usual=usual)]
 
     def samples(self, completions: Completions) -> Iterator[Sample]:
-        name, answers = self.definition.metric.name, self.read(completions)
-        first = self.first_texts(completions)
-        prompts = {**self.prompts, **(second := self.second_prompts(first))}
-        stored = self._first(completions)
-        if second:
-            own: Mapping[str, Completion] = completions(self.request("second turn", second.values()))
-            stored |= own
+        name, talks = self.definition.metric.name, self.talks(completions)
+        answers, prompts = self._scored(talks.written, completions), {**self.prompts, **talks.second}
         verdicts = (
             self.panel.verdict_scores(self.calls(answers.written), answers.opinions, completions)
             if self.panel
@@ -273,7 +282,7 @@ class TextStudy(RecipeStudy):
                 of |= verdicts.get((source_of(condition, n), item.name), {})
                 prompt = prompts[asked]
                 yield sample(
-                    self.sample_id(item, condition, n), prompt, stored.get(prompt.id),
+                    self.sample_id(item, condition, n), prompt, talks.stored.get(prompt.id),
                     target=list(self.definition.right(item.fields)), scores=of, metadata=self.metadata(item),
                 )  # fmt: skip
 

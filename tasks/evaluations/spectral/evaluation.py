@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,13 +74,13 @@ def ask(study: SpectralStudy, completions: Completions) -> Sequence[Request[Any]
     return [request(study, question) for question in study.questions]
 
 
-def settled(params: SpectralParams, engines: Mapping[str, Engine]) -> SpectralParams:
+def settled(params: SpectralParams, is_served: Callable[[str], bool]) -> SpectralParams:
     """Return the params with answers sampled where no model gives log-probabilities and nobody chose.
 
     Beside models that give them, such a model is left out with the reason: numbers of both kinds are not
     comparable. Sampled answers are matched with whole lists.
     """
-    if params.elicit is None and all(each.spec and each.spec.is_served for each in engines.values()):
+    if params.elicit is None and all(map(is_served, params.models)):
         params = params.model_copy(update={"elicit": "sampling"})
     whole = {"max_items": None} if params.elicit == "sampling" else {}
     return params.model_copy(update=whole)

@@ -5,7 +5,7 @@ question at a time, so that at most one countries x items matrix is in memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -160,6 +160,11 @@ def country_subsets(study: SpectralStudy) -> tuple[NDArray[np.intp], list[NDArra
     return intervals.half_samples(n, study.params.half_samples, seed), intervals.jackknife_groups(n, seed)
 
 
+def among(present: IntArray, subsets: Iterable[IntArray]) -> list[IntArray]:
+    """Return subsets of the countries as places among those that are present; others are left out."""
+    return [np.searchsorted(present, each[np.isin(each, present)]) for each in subsets]
+
+
 def score_question(
     study: SpectralStudy,
     question: SpectralQuestion,
@@ -170,15 +175,12 @@ def score_question(
     ``country_subsets``. The rows are sorted before the spectrum is computed. So shuffling the countries
     leaves ER and SR equal to the last bit, and no question changes its side of a median.
     """
-    present = np.flatnonzero(~np.isnan(h[:, 0]))
-    names, own = list(study.countries.values()), h[present]
+    is_there = ~np.isnan(h[:, 0])
+    present, own, names = np.flatnonzero(is_there), h[is_there], list(study.countries.values())
     similarity = spectral.cosine_similarity(own, names=[names[i] for i in present])
     values = spectral.eigenvalues(own[sorted(range(len(own)), key=lambda row: own[row].tobytes())])
     halves, left_out = (
-        spectral.spectra_of_subsets(
-            similarity, (np.searchsorted(present, each[np.isin(each, present)]) for each in of_kind)
-        )
-        for of_kind in subsets
+        spectral.spectra_of_subsets(similarity, among(present, of_kind)) for of_kind in subsets
     )
     member = membership(study, study.lists[question.item_list])[present]
     n = len(study.countries)
@@ -193,9 +195,9 @@ def score_question(
         er_left_out=left_out[:, 0],
         sr_left_out=left_out[:, 1],
         similarity=everyone,
-        top=_placed(own[:, int(own.mean(axis=0).argmax())], present, n),
-        mass=_placed(_spread(*nulls.reference_mass(own, member)), present, n),
-        mass_null=_placed(_spread(*nulls.reference_mass_null(own, member)), present, n),
+        top=_spread(own[:, int(own.mean(axis=0).argmax())], is_there),
+        mass=_spread(_spread(*nulls.reference_mass(own, member)), is_there),
+        mass_null=_spread(_spread(*nulls.reference_mass_null(own, member)), is_there),
     )
 
 
@@ -278,11 +280,6 @@ def _spread(values: FloatArray, scored: NDArray[np.bool_]) -> FloatArray:
     out = np.full(len(scored), np.nan)
     out[scored] = values
     return out
-
-
-def _placed(values: FloatArray, present: IntArray, n: int) -> FloatArray:
-    """Return [n] the values at the places of the countries that are present, NaN elsewhere."""
-    return _spread(values, np.isin(np.arange(n), present))
 
 
 def er_columns(q: QuestionScore) -> FloatArray:

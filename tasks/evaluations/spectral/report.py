@@ -288,10 +288,9 @@ def _sampled(data: SpectralData) -> list[Section]:
         return []
     on_list = data.values.filter(~pl.col("is_null"), metric="answers_on_list")
 
-    def agreement(m: str, metric: str) -> Markup:
+    def agreement(m: str, sampled: str, exact: str) -> Markup:
         pairs = data.calibration.filter(model=m)
-        names = ("sampled_er", "effective_rank") if metric == "er" else ("sampled_sr", "spectral_gap_ratio")
-        found = spearman_test(*(pairs[name].to_numpy() for name in names)) if pairs.height > 2 else None
+        found = spearman_test(pairs[sampled].to_numpy(), pairs[exact].to_numpy()) if pairs.height > 2 else None
         if found is None:
             return td("–")
         low, high = spearman_interval(found[0], pairs.height) or (None, None)
@@ -306,7 +305,7 @@ def _sampled(data: SpectralData) -> list[Section]:
         draws=draws, counted=counted(draws), temperature=data.params["temperature"])  # fmt: skip
     shown = table("Rank correlation over questions between written answers and log-probabilities, with its 95 % interval; –: the model was not run both ways, as no model of a server can be", [
         (left("Model"), lambda m: name(m)), (col("Answers on the list", "share"), named),
-        (col("ER", "rank correlation"), lambda m: agreement(m, "er")), (col("SR", "rank correlation"), lambda m: agreement(m, "sr")),
+        (col("ER", "rank correlation"), lambda m: agreement(m, "sampled_er", "effective_rank")), (col("SR", "rank correlation"), lambda m: agreement(m, "sampled_sr", "spectral_gap_ratio")),
     ], data.models, id="calibration")  # fmt: skip
     return [Section("sampled", "What can written answers say?", [*text, shown])]
 

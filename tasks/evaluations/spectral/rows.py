@@ -18,6 +18,7 @@ from tasks.evaluations.spectral.people import interval_with_people
 from tasks.evaluations.spectral.read import (
     MIN_COUNTRIES,
     ModelScore,
+    among,
     country_subsets,
     domain_similarity,
     er_columns,
@@ -58,7 +59,7 @@ def model_rows(
 
 
 def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
-    """Return ER, SR and their categories for every question; intervals are over countries."""
+    """Yield ER, SR and their categories for every question; intervals are over countries."""
     n = len(study.countries)
     for name, reason in score.unscored.items():
         where = ("question", name)
@@ -114,7 +115,7 @@ def er_sr_of(score: ModelScore) -> float | None:
 
 
 def correlation_rows(study: SpectralStudy, score: ModelScore, look_up: float | None) -> Iterator[Metric]:
-    """Return the correlation of ER and SR over questions (table 4).
+    """Yield the correlation of ER and SR over questions (table 4).
 
     The null is a look-up in the reference lists, whose correlation is near -1 without any model.
     """
@@ -135,7 +136,7 @@ def correlation_rows(study: SpectralStudy, score: ModelScore, look_up: float | N
 
 
 def rank_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Return the agreement of models' and people's orders of domains, by phrasing and on average; 0 if
+    """Yield the agreement of models' and people's orders of domains, by phrasing and on average; 0 if
     random.
     """
     ranked: list[FloatArray] = []
@@ -156,7 +157,7 @@ def rank_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
 
 
 def mass_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Return the probability on the country's own listed items, by domain and overall. The null uses another
+    """Yield the probability on the country's own listed items, by domain and overall. The null uses another
     country's answer. Observations are (country, question) pairs. A list that names none of the countries
     (house numbers) gets a row with that reason and does not enter the overall mean.
     """
@@ -184,7 +185,7 @@ def mass_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
 
 
 def country_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Return each country's competence by domain (Cultural Consensus Theory); observations are phrasings."""
+    """Yield each country's competence by domain (Cultural Consensus Theory); observations are phrasings."""
     matrices = domain_similarity(score)
     _, groups = country_subsets(study)
     for domain, questions in _by_domain(study).items():
@@ -213,7 +214,7 @@ def _competence(
     """
     present = np.flatnonzero(~np.isnan(np.diag(similarity)))
     own = similarity[np.ix_(present, present)]
-    rest = [np.searchsorted(present, group[np.isin(group, present)]) for group in groups]
+    rest = among(present, groups)
     loadings = consensus.competence(own) if len(own) > 1 else None
     left_out = None if loadings is None else consensus.competence_left_out(own, rest)
     if loadings is None or len(present) == len(similarity):
@@ -226,7 +227,7 @@ def _competence(
 
 
 def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Return how well the phrasings of a domain agree on the map of countries; 0 for shuffled countries.
+    """Yield how well the phrasings of a domain agree on the map of countries; 0 for shuffled countries.
     Observations are phrasings, and domains for the overall row.
     """
     _, all_groups = country_subsets(study)
@@ -241,7 +242,7 @@ def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]
         if matrices:
             shared = np.flatnonzero(~np.isnan(np.mean(matrices, axis=0).diagonal()))
             matrices = [matrix[np.ix_(shared, shared)] for matrix in matrices]
-            groups = [np.searchsorted(shared, each[np.isin(each, shared)]) for each in all_groups]
+            groups = among(shared, all_groups)
         value = consensus.paraphrase_agreement(matrices) if len(matrices) > 1 else None
         if value is None:
             reason = "needs two phrasings and three countries, and phrasings that tell countries apart"
@@ -341,7 +342,7 @@ def splits(
 
 
 def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
-    """Return macro-F1 and the F1 of each class against people's categories; the null is the mean of
+    """Yield macro-F1 and the F1 of each class against people's categories; the null is the mean of
     guessing.
     """
     questions = [q for q in study.questions if q.question in split]

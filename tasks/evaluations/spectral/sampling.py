@@ -32,7 +32,14 @@ def counted(draws: int) -> int:
 
 
 def drawn_prompts(study: SpectralStudy, question: SpectralQuestion, completions: Completions) -> Prompts:
-    """Return the request for a question's answers that can be sent now, all countries' in one.
+    """Return the request for a question's answers that can be sent now, all countries' in one."""
+    return _sent(study, question, completions)[0]
+
+
+def _sent(
+    study: SpectralStudy, question: SpectralQuestion, completions: Completions
+) -> tuple[Prompts, Mapping[str, Completion]]:
+    """Return ``drawn_prompts``, and the completions that are there.
 
     A country whose answers all came and named too few items gets that many more, up to ``MOST_SENT``.
     """
@@ -45,7 +52,7 @@ def drawn_prompts(study: SpectralStudy, question: SpectralQuestion, completions:
         }
         larger = _request(study, question, n_sent)
         if len(larger.prompts) == len(request.prompts):
-            return request
+            return request, stored
         request = larger
 
 
@@ -82,8 +89,7 @@ def answers_of(
     study: SpectralStudy, question: SpectralQuestion, completions: Completions
 ) -> Mapping[str, list[tuple[Completion | None, int | None]]]:
     """Return country -> its answers with the place of the item that each names; None: no answer, no item."""
-    items, request = study.lists[question.item_list], drawn_prompts(study, question, completions)
-    stored = completions(request)
+    items, (request, stored) = study.lists[question.item_list], _sent(study, question, completions)
     return {
         code: [(answer := stored.get(prompt.id), item_of(items, answer)) for prompt in prompts]
         for code, prompts in _by_country(study, request).items()

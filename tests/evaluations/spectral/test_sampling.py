@@ -20,7 +20,6 @@ from tasks.evaluations.spectral.rows import question_rows
 from tasks.evaluations.spectral.sampling import counted, drawn, drawn_prompts
 from tasks.evaluations.spectral.study import SpectralStudy
 from tasks.loop.prompts import Completion, Prompts
-from tasks.loop.requests import Engine
 from tests.evaluations.row_checks import one
 from warehouse import Warehouse
 
@@ -77,7 +76,7 @@ def test_every_shipped_item_names_itself(warehouse: Warehouse) -> None:
 
 
 def completions(study: SpectralStudy, answer: Answer) -> Completions:
-    """What a model wrote: (country's name, number of the answer) -> text; None: no completion is stored."""
+    """Return a model's stored answers. answer: (country's name, number) -> text; None: none is stored."""
 
     def read(request: Prompts) -> Mapping[str, Completion]:
         of_code = {q.prompt(name): name for q in study.questions for name in study.countries.values()}
@@ -160,22 +159,19 @@ def test_the_null_is_of_equal_countries_with_as_many_draws(make_study: MakeStudy
 
 
 def test_models_of_servers_are_sampled_from_whole_lists() -> None:
-    served = Engine("gpt", "openai", "gpt", "h", spec=SPEC)
-    here = Engine("own", "packed_trie", "own", "h")
+    def is_served(model: str) -> bool:
+        return model == "gpt"
+
+    def settled(*models: str, **more: Any) -> SpectralParams:
+        return evaluation.settled(params.model_copy(update={"models": [*models], **more}), is_served)
+
     params = SpectralParams(models=["gpt"], max_items=16)
-    assert evaluation.settled(params, {"gpt": served}) == params.model_copy(
-        update={"elicit": "sampling", "max_items": None}
-    )
-    assert evaluation.settled(params, {"own": here}) == params
-    assert evaluation.settled(params, {"gpt": served, "own": here}) == params
-    chosen = params.model_copy(update={"elicit": "logprobs"})
-    assert evaluation.settled(chosen, {"gpt": served}) == chosen
+    assert settled("gpt") == params.model_copy(update={"elicit": "sampling", "max_items": None})
+    for models in (["own"], ["gpt", "own"]):
+        assert settled(*models) == params.model_copy(update={"models": models})
+    assert settled("gpt", elicit="logprobs") == params.model_copy(update={"elicit": "logprobs"})
 
 
 def test_a_limit_of_items_is_refused(make_study: MakeStudy) -> None:
     with pytest.raises(ValueError, match="limit shortens item lists"):
         sampled(make_study, limit=4)
-
-
-class SPEC:
-    is_served = True
