@@ -82,6 +82,9 @@ class CureParams(GenerationParams):
     judges: list[str] = Field(
         [], description="models that judge explanations; empty: none is judged. Several: their mean"
     )
+    countries: list[str] | None = Field(
+        None, description="only items of these countries: ISO alpha-2 codes or names; empty: all items"
+    )
     items_per_benchmark: int | None = Field(
         None,
         ge=1,

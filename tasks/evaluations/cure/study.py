@@ -24,7 +24,7 @@ from tasks.evaluations.cure.benchmarks import (
 from tasks.evaluations.cure.benchmarks.cues import KINDS, specificity
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, SCORES_VERSION, CureParams, kind_of, metric_of
 from tasks.evaluations.recipe.prompted import Prompted
-from tasks.identity import UnknownName, digest
+from tasks.identity import UnknownName, choose_codes, digest
 from tasks.judging.panel import Judges, judges_by_name
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.loop.prompts import Prompt
@@ -65,7 +65,7 @@ KNOBS = {"judge_samples", "temperature", "max_tokens", "judge_max_tokens", "seed
 JUDGED = "explanation"
 """The input that a judge marks, in every rubric."""
 
-NOT_CHOSEN, UNKNOWN_COUNTRY = "not_chosen", "unknown_country"
+NOT_CHOSEN, OTHER_COUNTRY, UNKNOWN_COUNTRY = "not_chosen", "other_country", "unknown_country"
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class CureMaterials:
         items: benchmark -> its items by identifier, benchmarks in the order of ``BENCHMARKS``.
         with_nulls: benchmark -> its items whose null explanations are judged.
         dropped: benchmark -> number of rows left out, by reason. ``not_chosen`` counts items beyond
-            ``items_per_benchmark``. ``unknown_country`` counts items that are sent but enter no country's
-            row.
+            ``items_per_benchmark``, ``other_country`` those outside ``countries``. ``unknown_country`` counts
+            items that are sent but enter no country's row.
     """
 
     items: Mapping[str, tuple[BenchmarkItem, ...]]
@@ -264,7 +264,8 @@ def build_materials(
 
     Raises:
         BenchmarkError: published rows do not fit.
-        ValueError: a benchmark has no items.
+        UnknownName: a benchmark or country that does not exist.
+        ValueError: a benchmark has no items, or none of these countries.
     """
     items: dict[str, tuple[BenchmarkItem, ...]] = {}
     with_nulls: dict[str, frozenset[str]] = {}
@@ -275,6 +276,8 @@ def build_materials(
     # A country's own name wins over another country's further name.
     named = [*rows.get("country_name", ()), *rows["country"]]
     codes = CountryCodes({str(row["name"]): str(row["country"]) for row in named})
+    names = {str(row["country"]): str(row["name"]) for row in rows["country"]}
+    countries = set(choose_codes("country", params.countries, names)) if params.countries else None
     at_most = share(params.limit, len(params.benchmarks), params.items_per_benchmark)
     for benchmark in (name for name in (*BENCHMARKS, *sorted(known)) if name in params.benchmarks):
         files = published.get(benchmark)
@@ -284,11 +287,15 @@ def build_materials(
                 f"benchmark {benchmark} has no items: its shipped sample, table cure_item, is empty; "
                 "name its files in `files`"
             )
-        chosen = draw(loaded.items, at_most, "items")
+        within = [item for item in loaded.items if countries is None or item.country in countries]
+        if not within:
+            raise ValueError(f"benchmark {benchmark} has no item of {', '.join(params.countries or ())}")
+        chosen = draw(within, at_most, "items")
         judged = [item for item in chosen if not item.not_judged]
         with_nulls[benchmark] = frozenset(item.item for item in draw(judged, params.nulls, "nulls"))
         counts = {
-            NOT_CHOSEN: len(loaded.items) - len(chosen),
+            OTHER_COUNTRY: len(loaded.items) - len(within),
+            NOT_CHOSEN: len(within) - len(chosen),
             UNKNOWN_COUNTRY: sum(item.country is None for item in chosen),
         }
         items[benchmark] = chosen

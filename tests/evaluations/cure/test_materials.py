@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
 from tasks.evaluations.cure.study import build_materials, build_study, country_of, draw, family
+from tasks.identity import UnknownName
 from tasks.packs.published import read_rows
 from tests.evaluations.cure.conftest import MakeStudy, judge, tables
 
@@ -74,6 +75,17 @@ def test_items_have_pair_cues_country_and_question(make_study: MakeStudy) -> Non
 def test_items_that_are_not_drawn_are_counted(make_study: MakeStudy) -> None:
     study = make_study(items_per_benchmark=2, benchmarks=["specnorm", "normad"])
     assert study.chosen.dropped == {"normad": {"not_chosen": 4}, "specnorm": {"not_chosen": 1}}
+
+
+def test_items_of_some_countries_are_a_study_of_their_own(make_study: MakeStudy) -> None:
+    study = make_study(benchmarks=["specnorm", "casa"], countries=["india"])
+    assert {item.country for items in study.chosen.items.values() for item in items} == {"IN"}
+    assert study.chosen.dropped == {"casa": {"other_country": 2}, "specnorm": {"other_country": 2}}
+    assert study.config_hash() != make_study(benchmarks=["specnorm", "casa"]).config_hash()
+    with pytest.raises(UnknownName, match="Atlantis"):
+        make_study(countries=["Atlantis"])
+    with pytest.raises(ValueError, match="benchmark casa has no item of France"):
+        make_study(benchmarks=["casa"], countries=["France"])
 
 
 def test_published_files_replace_the_shipped_items() -> None:
