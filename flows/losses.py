@@ -53,7 +53,7 @@ def losses(
             if unit not in stored:
                 loss = lost.get((name, unit))
                 own[f"{FAILED}: {loss.reason}"[:LONGEST] if loss else FAILED] += 1
-            elif reason := _reason(prompt, stored[unit]):
+            elif reason := _reason(request, prompt, stored[unit]):
                 own[reason] += 1
     return [
         Loss(*engine, reason, n_lost, totals[engine])
@@ -62,10 +62,12 @@ def losses(
     ]
 
 
-def _reason(prompt: Prompt, completion: Completion) -> str | None:
+def _reason(request: Prompts, prompt: Prompt, completion: Completion) -> str | None:
     """Return why a stored completion is no answer; None if it is one, as far as the loop can tell."""
     if reason := no_text(completion):
         return reason
+    if request.unread:
+        return request.unread(prompt.id, completion)
     if prompt.schema is None or completion.option_logprobs:
         return None
     names, text = list(prompt.schema.get("properties", ())), completion.text

@@ -15,6 +15,7 @@ from tasks.judging.rubric import Rubric, judge_prompt, shorten
 from tasks.judging.verdicts import UNANSWERED, Opinion, read_opinions, verdict_frame, verdict_row
 from tasks.loop.budget import at_most
 from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.replies import CUT_OFF
 from tasks.loop.requests import Engine, Later
 from tasks.loop.samples import Score
 from tasks.loop.samples import graded as grading
@@ -54,6 +55,9 @@ class Judgeable(Protocol):
     def prompt(self) -> Prompt: ...
 
 
+UNREAD = "without a verdict that can be read"
+"""The reason of a judge's completion that has no verdict, whatever it says."""
+
 USUAL_TEXT, USUAL_VERDICT = 200, 100
 """Expected tokens of a judged text and of a verdict, if nothing is stored."""
 
@@ -84,6 +88,14 @@ def judges_by_name(judges: Sequence[str], engines: Mapping[str, Engine]) -> dict
     return {name: engines[name] for name in judges}
 
 
+def unread(completion: Completion, keys: Sequence[str], rubric: Rubric) -> str | None:
+    """Return why a judge's completion has no verdict on any key; None if it has one."""
+    opinions = read_opinions(completion, keys, rubric)
+    if any(opinion.score is not None for opinion in opinions):
+        return None
+    return CUT_OFF if completion.finish_reason == "length" else UNREAD
+
+
 @dataclass(frozen=True)
 class Judges(Generic[C]):
     """A study's judges, who may judge texts by several rubrics and several times.
@@ -100,12 +112,18 @@ class Judges(Generic[C]):
     def requests(self, calls: Sequence[C]) -> list[Prompts]:
         """Return every judge's requests, one per label and sampling; none if there is nothing to judge."""
         groups: dict[tuple[str, Sampling], list[Prompt]] = {}
+        asked: dict[str, C] = {}
         for call in calls:
             groups.setdefault((call.label, call.sampling), []).append(call.prompt)
+            asked[call.prompt.id] = call
+
+        def unread_of(prompt: str, completion: Completion) -> str | None:
+            return unread(completion, asked[prompt].keys, asked[prompt].rubric)
+
         return [
             Prompts(
                 role="judge", engine=judge, topic=self.topic, label=label, batch=self.batch,
-                prompts=prompts, sampling=sampling,
+                prompts=prompts, sampling=sampling, unread=unread_of,
             )
             for judge in self.judges
             for (label, sampling), prompts in groups.items()

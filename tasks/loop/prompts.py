@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -99,6 +99,8 @@ class Prompts(Request[Completions]):
 
     Attributes:
         sampling: of all prompts; above temperature 0 each prompt's seed is derived from its seed.
+        unread: prompt id and completion -> why the evaluation reads nothing in it, None if it does. Without
+            it, a completion is read if it has a field of the prompt's schema.
     """
 
     kind: ClassVar[str] = "response"
@@ -111,6 +113,7 @@ class Prompts(Request[Completions]):
 
     prompts: Sequence[Prompt]
     sampling: Sampling
+    unread: Callable[[str, Completion], str | None] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def by_id(self) -> Mapping[str, Prompt]:

@@ -179,6 +179,35 @@ def test_more_than_half_cut_off_withholds_the_numbers_and_says_so(warehouse: War
     ]
 
 
+@pytest.mark.parametrize("style", ["direct", "reasoned"])
+def test_verdicts_that_cannot_be_read_are_lost_and_named(
+    warehouse: Warehouse, serve: Serve, style: str
+) -> None:
+    """The judge's reply has the form's field, but no verdict in it."""
+    sent: list[str] = []
+
+    def answer(request: Request, body: dict[str, Any]) -> Send:
+        sent.append(request.json["model"])
+        if sent[-1] == "judge":
+            message = {"content": '{"explanation": "People do this out of respect."}'}
+            body["choices"][0] |= {"message": message, "finish_reason": "stop"}
+        return Answer(body)
+
+    serve(answer)
+    far = (warehouse.home / "engines" / "far.toml").read_text()
+    (warehouse.home / "engines" / "critic.toml").write_text(
+        far.replace('"m"', '"judge"').replace("far", "critic")
+    )
+    run(judges=["critic"], judge_style=style)
+    rows = warehouse.query(
+        "SELECT role, engine, reason, n_lost, n FROM answer_loss WHERE role = 'judge' AND model = 'far'"
+    ).rows()
+    n = sent.count("judge")
+    assert in_words("far", [Loss(*row) for row in rows]) == [
+        f"critic on far: {n} of {n} verdicts lost: {n} without a verdict that can be read"
+    ]
+
+
 def test_losses_in_words_name_engine_reasons_and_advice() -> None:
     of_model = [
         Loss("candidate", "m", "refused", 1, 40),

@@ -51,8 +51,8 @@ class FmlamaParams(GenerationParams):
     variants: list[Literal[1, 2, 3, 4, 5]] = Field([1, 2, 3, 4, 5], description="wordings of each template")
     origins: list[str] | None = Field(
         None,
-        description="dishes of these countries, as they are named in the set, or groups; the word fmlama: the "
-        "paper's 14 groups; empty: all",
+        description="dishes of these countries, named as in the set, or groups; the word fmlama: the paper's "
+        "14 groups; empty: all",
     )
     max_dishes_per_origin: int | None = Field(
         None, ge=1, description="number of dishes per origin, in a fixed random choice; empty: all"

@@ -21,6 +21,7 @@ from tasks.engines.protocols import Cloze
 from tasks.evaluations.fmlama.judge import FURTHER_INPUTS, SAMPLING, JudgePrompt, rubric
 from tasks.evaluations.fmlama.params import PAPER_GROUPS, SCORES_VERSION, FmlamaParams
 from tasks.identity import UnknownName, digest
+from tasks.judging.panel import unread
 from tasks.judging.rubric import Rubric
 from tasks.loop.candidates import CandidateRanking
 from tasks.loop.prompts import Prompts
@@ -403,6 +404,7 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
     """Return the request to each judge, if there is something to judge."""
     asked = [each.prompt for each in prompts if each.asked]
+    keys = {each.prompt.id: each.asked for each in prompts}
     return [
         Prompts(
             role="judge",
@@ -412,6 +414,7 @@ def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]
             batch=study.params.batch,
             prompts=asked,
             sampling=SAMPLING,
+            unread=lambda prompt, completion: unread(completion, keys[prompt], study.rubric),
         )
         for judge in (study.judges if asked else ())
     ]
