@@ -18,6 +18,21 @@ FROM answer_loss AS l JOIN newest ON l.request_hash = newest.run_id
 ORDER BY newest.model, l.role, l.engine, l.n_lost DESC, l.reason
 """
 
+_WITHOUT = """
+SELECT r.model, v.unscored_reason, string_agg(DISTINCT m.label, ', ' ORDER BY m.label)
+FROM run AS r
+JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline
+JOIN metric_value AS v ON v.run_id = r.run_id AND v.metric = m.metric AND v.slice_kind = 'overall'
+WHERE v.value IS NULL AND r.run_id IN (SELECT unnest(?))
+GROUP BY ALL ORDER BY ALL
+"""
+
+
+def without_number(warehouse: Warehouse, runs: Collection[str]) -> list[str]:
+    """Return a line for each model of runs, and reason, with its headlines that have no number."""
+    rows = warehouse.rows(_WITHOUT, [[*runs]]).rows
+    return [f"{model}: no {labels}: {reason or 'nothing was scored'}" for model, reason, labels in rows]
+
 
 def losses(
     warehouse: Warehouse,

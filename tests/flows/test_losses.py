@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import evaluation, params
+from deployments.show.losses import without_number
 from flows.evaluation import evaluate
 from flows.losses import withheld
 from tasks.engines.protocols import EngineError
@@ -206,6 +207,9 @@ def test_verdicts_that_cannot_be_read_are_lost_and_named(
     assert in_words("far", [Loss(*row) for row in rows]) == [
         f"critic on far: {n} of {n} verdicts lost: {n} without a verdict that can be read"
     ]
+    (run_id,) = warehouse.query("SELECT run_id FROM run WHERE model = 'far'")["run_id"]
+    (line,) = without_number(warehouse, [run_id])
+    assert line.startswith("far: no Connotation, Coverage: ")
 
 
 def test_losses_in_words_name_engine_reasons_and_advice() -> None:
