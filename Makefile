@@ -74,7 +74,7 @@ demo: setup  ## two embedded models through the spectral evaluation: a first res
 # each, or they would get in each other's way. What is compiled is kept, as the tests start many processes.
 # SEED=7 runs the tests in an order that is drawn by that number.
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup \
-	--no-loadscope-reorder --max-worker-restart 0 --durations=10 $(if $(SEED),--seed $(SEED))
+	--no-loadscope-reorder --max-worker-restart 1 --durations=10 $(if $(SEED),--seed $(SEED))
 
 test: setup  ## all tests but the heaviest, real models and servers included
 	$(PYTEST) -m 'not heavy'

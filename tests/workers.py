@@ -4,6 +4,9 @@ A file stays in one worker, as its fixtures are costly. Files that share a costl
 worker together, so that it is made once. They come first and files of slow tests next, so that no long test
 starts when the other worker is about to end.
 
+A worker that dies, or that hangs for ``faulthandler_timeout`` seconds and prints where, is replaced once. Its
+test runs again in the new one; the summary says so, and a second time is a failure.
+
 Groups are read from the files, not from marks: pytest 9.2 loses the group names that xdist 3.8 appends to
 test names.
 """
@@ -45,6 +48,22 @@ class ByFile(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
     return ByFile(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+_died: set[str] = set()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport) -> None:
+    """Count a test whose worker died as skipped the first time: the scheduler sends it again."""
+    if crashitem not in _died:
+        _died.add(crashitem)
+        report.outcome = "skipped"
+        report.longrepr = (
+            crashitem.partition("::")[0],
+            None,
+            f"{crashitem}: its worker hung or died; it ran again",
+        )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
