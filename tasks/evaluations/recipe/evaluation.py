@@ -68,6 +68,7 @@ def evaluation_of(
         lambda study, completions: study.ask(completions),
         lambda study, completions, shared: study.read(completions),
         _rows,
+        settled=partial(study.settled, loaded.definition),
         engines=lambda params: dict.fromkeys(getattr(params, "judges", ()), "judge"),
         shared=Shared(_ask_shared, _read_shared) if is_judged else None,
         later=lambda study: study.later(),
@@ -210,6 +211,8 @@ def _size(study: RecipeStudy) -> str:
         lines.append(f"conditions: {', '.join(map(study.label, study.conditions))}")
     if (many := getattr(study.params, "repetitions", 1)) > 1:
         lines.append(f"{many} repetitions of each")
+    if isinstance(study, ChoiceStudy) and study.is_written:
+        lines.append("by letter: the option counts whose letter the model writes")
     for unit, out in study.loaded.left_out_by_unit().items():
         reasons = "; ".join(f"{n} {why}" for why, n in sorted(out.items(), key=lambda p: (-p[1], p[0])))
         n = sum(out.values())

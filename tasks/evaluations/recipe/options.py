@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -90,6 +90,19 @@ class ChoiceStudy(RecipeStudy):
             return own
         turned = tuple(each for item in own.chosen for each in rotations(own.definition, item))
         return cls(params, loaded, own.chosen, turned)
+
+    @classmethod
+    def settled(cls, definition: Choice, params: Params, is_served: Callable[[str], bool]) -> Params:
+        """Have letters written where no model gives log-probabilities and the user did not choose."""
+        scores = getattr(params, "by", LETTER) != LETTER and "by" not in params.model_fields_set
+        if not scores or not all(map(is_served, params.models)):
+            return params
+        if not definition.shows_options:
+            raise ValueError(
+                "a server gives no log-probabilities of the options, and the prompt does not show them, so "
+                "no letter can be written: add {{ choices }} to the prompt, or take a model with weights"
+            )
+        return params.model_copy(update={"by": LETTER})
 
     @property
     def is_written(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -82,6 +82,15 @@ class RecipeStudy(Clustered):
     def knobs(cls, definition: Any) -> dict[str, Any]:
         """Return the params of this recipe: name -> (type, field)."""
         return {"batch": (int, Field(32, ge=1, description="items answered and stored together"))}
+
+    @classmethod
+    def settled(cls, definition: Any, params: Params, is_served: Callable[[str], bool]) -> Params:
+        """Return the params that a run is made with (``Evaluation.settled``).
+
+        Raises:
+            ValueError: the models cannot answer this recipe.
+        """
+        return params
 
     @classmethod
     def of(cls, loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> Self:

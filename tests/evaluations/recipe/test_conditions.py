@@ -195,7 +195,8 @@ def test_every_condition_has_its_samples() -> None:
     samples = {each.id: each.input[-1]["content"] for each in made.samples(study, lambda request: {})}
     assert len(samples) == 2 * len(study.items)
     assert samples["pho / kind"] == "Please: Where is the noodle soup pho from?"
-    assert samples["pho / plain"] == "Where is the noodle soup pho from? Answer with the country alone."
+    plain = samples["pho / plain"].splitlines()
+    assert (plain[0], len(plain)) == ("Where is the noodle soup pho from?", 5)
     made = evaluation("preference", [swap("[metric]", own.replace("question", "context"))])
     study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
     assert len([*made.samples(study, lambda request: "lost")]) == 2 * len(study.items)

@@ -18,6 +18,9 @@ JOINED = "item,country,region,question,all,answer\n" + "".join(
     f"i{i},c{i},r,Where is {i} from?,x|y|z,x\n" for i in range(4)
 )
 
+PROMPT = "{{ question }}\\n{{ choices }}"
+UNSEEN = swap(PROMPT, "{{ question }}")
+
 
 def prompt(text: str) -> Change:
     return swap('prompt = "', f'prompt = "{text}')
@@ -57,7 +60,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ),
     ("prompt field", "choice", {TOML: prompt("{{ dish }} ")}, (TOML, "prompt", "{{ dish }}", "a column")),
     ("system field", "choice", {TOML: swap("by =", 'system = "{{ x }}"\nby =')}, (TOML, "system", "{{ x }}")),
-    ("prompt alike", "choice", {TOML: swap("{{ question }}", "Well?")}, (TOML, "prompt", "no column")),
+    ("prompt alike", "choice", {TOML: swap(PROMPT, "Well?")}, (TOML, "prompt", "no column")),
     ("prompt open", "choice", {TOML: prompt("{{ question ")}, (TOML, "prompt", "not a template")),
     *(
         (f"prompt {n}", "choice", {TOML: prompt(text)}, (TOML, "prompt", "not a template"))
@@ -84,7 +87,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ("long cell", "choice", {ITEMS: swap("Vietnam", "a" * 30_000)}, (ITEMS, 2, "a", "at most")),
     ("question", "choice", {TOML: swap('["question"]', '["region"]')}, (TOML, "question", "shows none")),
     ("no question", "choice", {TOML: swap('["question"]', "[]")}, (TOML, "question", "shows none")),
-    ("no choices", "choice", {TOML: swap('"logprob"', '"letter"')},
+    ("no choices", "choice", {TOML: lambda t: UNSEEN(swap('"logprob"', '"letter"')(t))},
      (TOML, "prompt", "{{ choices }}", "add {{ choices }}")),
     ("choices", "choice", {ITEMS: swap("region", "choices")}, (ITEMS, 1, "choices", "letters")),
     ("same", "choice", {ITEMS: swap(PHO, "Peru, peru,A,B,Peru")},
@@ -231,8 +234,10 @@ def test_examples_have_no_faults(recipe: str) -> None:
     assert made is not None
     assert faults == []
     if recipe == "choice":
-        with pytest.raises(ValueError, match="--by letter"):  # the prompt has no options
-            made.study(made.params.model_validate({"models": ["m"], "by": "letter"}), {}, {})
+        unseen, _ = examined(changed(recipe, {TOML: UNSEEN}))
+        assert unseen is not None
+        with pytest.raises(ValueError, match="--by letter"):
+            unseen.study(unseen.params.model_validate({"models": ["m"], "by": "letter"}), {}, {})
         params = validated(made.params, {"models": ["m"], "region": ["Mars"]})
         with pytest.raises(ValueError, match="no item has region Mars; known: Africa"):
             made.study(params, {}, {})
