@@ -135,7 +135,10 @@ def show_run(
         )
         if spent.height:
             about = "by answers that this run added; –: free, or its price is not known"
-            show(spent, form, f"Spent: ${spent['usd'].sum():,.4f}", about)
+            known = spent["usd"].drop_nulls()
+            of = f" for {known.len()} of {spent.height} models" if 0 < known.len() < spent.height else ""
+            total = f"${known.sum():,.4f}{of}" if known.len() else "no known price"
+            show(spent, form, f"Spent: {total}", about)
 
 
 def _spent(warehouse: Warehouse, run: str, row: Mapping[str, Any]) -> pl.DataFrame:

@@ -69,7 +69,9 @@ def test_runs_show_counts_requests_answers_and_tokens(home: Path) -> None:
     spent = run["spent"] if isinstance(run["spent"], list) else json.loads(run["spent"])
     tokens = {"answers": 2, "prompt_tokens": 30, "completion_tokens": 3}
     assert spent == [{"model": "m", **tokens, "usd": None}]
-    assert "abc1" in call("runs", "show", "abc").stdout
+    shown = call("runs", "show", "abc").stdout
+    assert "abc1" in shown
+    assert "Spent: no known price" in shown
 
 
 def test_runs_show_has_the_dollars_of_candidate_and_judges(home: Path) -> None:
