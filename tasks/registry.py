@@ -1,7 +1,7 @@
 """Which evaluations exist: the one answer for shipped ones. Packs add theirs (``deployments.packs.recipes``).
 
 A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` is an evaluation, ``EVALUATION``; without
-``params.py`` it is from a recipe. A file ``tasks/evaluations/benchmarks/<name>.py`` is a benchmark whose
+``params.py`` it is from a recipe. A file ``tasks/published/<name>.py`` is a benchmark whose
 items users bring. An evaluation is imported when it is asked for.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 EVALUATIONS = Path(__file__).resolve().parent / "evaluations"
+PUBLISHED = EVALUATIONS.with_name("published")
 TAKEN = frozenset({"all", "history", "published", "recipe", "recipes"})
 """Names of commands, views and folders that no evaluation may have."""
 
@@ -26,8 +27,7 @@ def shipped() -> frozenset[str]:
 @cache
 def benchmarks() -> frozenset[str]:
     """Return the evaluations whose items users bring."""
-    files = (EVALUATIONS / "benchmarks").glob("*.py")
-    return frozenset(file.stem for file in files if not file.stem.startswith("_"))
+    return frozenset(file.stem for file in PUBLISHED.glob("*.py") if not file.stem.startswith("_"))
 
 
 @cache
@@ -43,9 +43,9 @@ def without_files() -> frozenset[str]:
 def evaluation(name: str) -> Any:
     """Return a shipped evaluation or a benchmark; None if there is none of that name."""
     if name in benchmarks():
-        module = f"benchmarks.{name}"
+        module = f"published.{name}"
     elif name in shipped():
-        module = f"{name}.evaluation"
+        module = f"evaluations.{name}.evaluation"
     else:
         return None
-    return import_module(f"tasks.evaluations.{module}").EVALUATION
+    return import_module(f"tasks.{module}").EVALUATION

@@ -92,6 +92,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
                 "scrapers.countries",
                 *shared,
             )
+        case ["published", *_]:
+            return ("tasks.published", *contract, "tasks.evaluations.recipe", "scrapers.countries", *shared)
         case ["builders", name, *_]:
             return (f"tasks.builders.{name.removesuffix('.py')}", "tasks.builders.study", "tasks.evaluations",
                     "scrapers.countries", *shared)  # fmt: skip

@@ -63,7 +63,7 @@ OWN = {
     "scrapers/worldcuisines.py": "imports no tasks; a RecursionError is a ScrapeError",
     "tasks/engines/content.py": "its own cache, and shipped",
     "tasks/engines/local/embedded.py": "a catalogue, shipped; its own cache",
-    "tasks/evaluations/benchmarks/blend.py": "what it has just written",
+    "tasks/published/blend.py": "what it has just written",
     "tasks/evaluations/harness/evaluation.py": "what it has just written",
     "tasks/evaluations/harness/kept.py": "its own stored content",
     "tasks/evaluations/harness/clone.py": "YAML of data sets' cards, by the safe loader",

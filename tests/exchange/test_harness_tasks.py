@@ -67,7 +67,10 @@ def test_texts_of_items_stand_in_columns_alone(warehouse: Warehouse, tmp_path: P
         assert {config[f"doc_to_{part}"] for part in ("text", "choice", "target")} <= docs[0].keys()
         assert not any(sign in text for text in texts_of(config) for sign in "{}!")
     assert docs[1]["options"][1] == "{{ y }}1"
-    assert docs[1]["prompt"] == "1: {{ 7 * 7 }} {% raw %} where?\nA. x1\nB. {{ y }}1\nC. 2024-01-02\nD. zz\nAnswer:"
+    assert (
+        docs[1]["prompt"]
+        == "1: {{ 7 * 7 }} {% raw %} where?\nA. x1\nB. {{ y }}1\nC. 2024-01-02\nD. zz\nAnswer:"
+    )
     assert "not empty" in refused("export", "lm-eval", "braces", out)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import evaluation
-from tasks.evaluations.benchmarks.blend import score
-from tasks.evaluations.benchmarks.scores import lemmas
-from tasks.evaluations.benchmarks.scores.blend import AnswerGroup, answer_of, is_in, scores, words
 from tasks.evaluations.recipe.items import Item
+from tasks.published.blend import score
+from tasks.published.scores import lemmas
+from tasks.published.scores.blend import AnswerGroup, answer_of, is_in, scores, words
 
 GROUPS = [
     AnswerGroup(("té verde", "té"), ("green tea", "tea"), 4),

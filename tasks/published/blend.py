@@ -15,14 +15,14 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from tasks.evaluations.benchmarks.scores import blend as scoring
-from tasks.evaluations.benchmarks.scores import lemmas
-from tasks.evaluations.benchmarks.scores.blend import AnswerGroup
 from tasks.evaluations.recipe import SHARE, Metric
 from tasks.evaluations.recipe.benchmark import UNKNOWN, Row, benchmark
 from tasks.evaluations.recipe.definition import SHORT
 from tasks.evaluations.recipe.files import Files, Record, records, spelt, whole
 from tasks.evaluations.recipe.items import Item, LeftOut
+from tasks.published.scores import blend as scoring
+from tasks.published.scores import lemmas
+from tasks.published.scores.blend import AnswerGroup
 
 ENGLISH, OWN = "en", "own"
 LANGUAGES = {

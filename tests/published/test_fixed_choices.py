@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from deployments.evaluations import evaluation
-from tests.evaluations.benchmarks import invented
-from tests.evaluations.benchmarks.test_numbers import choosing, run_of
+from tests.published import invented
+from tests.published.test_numbers import choosing, run_of
 
 Options = Sequence[str]
 Place = Callable[[int, Options], int]

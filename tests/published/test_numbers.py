@@ -20,8 +20,8 @@ from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
 from tasks.loop.rows import Metric
-from tests.evaluations.benchmarks import invented
 from tests.golden.harness import write_engine
+from tests.published import invented
 from warehouse import Warehouse
 
 ENGINES = {"m": Engine.of(EngineSpec(name="m", kind="fake", model="m"))}

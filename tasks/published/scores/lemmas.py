@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from tasks.evaluations.benchmarks.scores.blend import Lemmas
+from tasks.published.scores.blend import Lemmas
 
 
 class Package(NamedTuple):

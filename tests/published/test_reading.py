@@ -14,7 +14,7 @@ import pytest
 from deployments.evaluations import evaluation
 from tasks.evaluations.recipe.files import Files, fields, listed, records
 from tasks.registry import benchmarks
-from tests.evaluations.benchmarks import invented
+from tests.published import invented
 
 REAL = Path("/work/shared/data")
 NAMES = sorted(benchmarks())
