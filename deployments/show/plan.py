@@ -68,7 +68,7 @@ UNITS = {
 
 _FREE = "–"
 COLUMNS = ("who", "engine", "left", "time", "expected", "cost")
-PLACES = ("engine", "devices", "memory", "begins after", "time")
+PLACES = ("engine", "devices", "memory on each", "begins after", "time")
 GIB = 2**30
 FRAME = {
     "who": pl.String, "role": pl.String, "engine": pl.String, "left": pl.Int64, "n": pl.Int64,

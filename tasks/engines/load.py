@@ -246,12 +246,14 @@ def _make_room(claim: memory.Claim) -> None:
 
 def _evicted(claim: memory.Claim) -> list[str]:
     """Return the engines to close for a claim, the least recently used first."""
-    limit = claim.limit if claim.limit is not None else memory.budget(claim.device)
-    sizes = {key: each.claim.bytes for key, each in _loaded.items() if each.claim.device == claim.device}
-    evicted = []
-    while sizes and sum(sizes.values()) + claim.bytes > limit:
-        evicted.append(next(iter(sizes)))
-        del sizes[evicted[-1]]
+    evicted = list[str]()
+    for device in claim.devices:
+        limit = claim.limit if claim.limit is not None else memory.budget(device)
+        on_it = {key: each.claim for key, each in _loaded.items() if device in each.claim.devices}
+        sizes = {key: there.bytes for key, there in on_it.items() if key not in evicted}
+        while sizes and sum(sizes.values()) + claim.bytes > limit:
+            evicted.append(next(iter(sizes)))
+            del sizes[evicted[-1]]
     return evicted
 
 

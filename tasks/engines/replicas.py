@@ -160,16 +160,17 @@ def _key(spec: EngineSpec, cache: Path, n: int, address: str | None) -> str:
 
 def _claim(spec: EngineSpec, cache: Path, n: int, address: str | None) -> memory.Claim:
     """Return the claim of n copies on their shared device: this machine's memory, or a cluster's GPUs."""
-    each, gpus = _gpus_of_each(spec, n, address)
+    each, gpus = _gpus_of_each(spec, cache, n, address)
     if address:
         return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
     claim = memory.of_engine(spec, embedded.resolve(spec, cache))
-    return memory.Claim(claim.device, claim.bytes * (max(1, int(1 / each)) if each else n))
+    n_beside = max(1, int(1 / each)) if each else n
+    return memory.Claim(claim.device, claim.bytes * n_beside, gpus=max(1, int(each)))
 
 
 def _build(spec: EngineSpec, cache: Path, n: int, address: str | None) -> Replicas:
     """Return the proxy of n copies, which load at their first calls."""
-    each, _ = _gpus_of_each(spec, n, address)
+    each, _ = _gpus_of_each(spec, cache, n, address)
     if address:
         wait_for_room(each)
         return Replicas(spec, [Actor(spec, cache, each) for _ in range(n)])
@@ -177,8 +178,10 @@ def _build(spec: EngineSpec, cache: Path, n: int, address: str | None) -> Replic
     return Replicas(spec, [Process(spec, cache, environment_of(gpus, each, n, i)) for i in range(n)])
 
 
-def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float, float]:
+def _gpus_of_each(spec: EngineSpec, cache: Path, n: int, address: str | None) -> tuple[float, float]:
     """Return the GPUs per copy, and all GPUs; read when copies are made, because clusters change.
+
+    On a cluster, whose memory is unknown, a model that is too large for a GPU needs their number in its spec.
 
     Raises:
         EngineError: there are too few.
@@ -186,6 +189,8 @@ def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float,
     gpus = connected(address).get("GPU", 0.0) if address else float(len(_visible_gpus(spec)))
     uses_gpus = gpus and spec.device != "cpu" and spec.kind not in WITHOUT_WEIGHTS
     each = (spec.gpus or spec.tensor_parallel) if uses_gpus else 0.0
+    if each == 1 and spec.kind == "packed_trie" and not address:
+        each = memory.own_gpus(spec, embedded.resolve(spec, cache))
     if n * each > gpus:
         raise EngineError(
             f"model {spec.name!r}: {n} replicas of {each:g} GPUs each do not fit on {gpus:g}: lower "

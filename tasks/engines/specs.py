@@ -126,7 +126,7 @@ class EngineSpec(BaseModel):
     gpus: float | None = Field(
         default=None,
         gt=0,
-        description="GPUs per replica; 0.5: two replicas share a GPU; default: tensor_parallel",
+        description="GPUs per copy; 0.5: two share one; default: tensor_parallel; packed_trie: enough for it",
     )
     reasoning: Effort | Annotated[int, Field(ge=1)] | None = Field(
         default=None,

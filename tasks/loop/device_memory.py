@@ -18,7 +18,7 @@ from pathlib import Path
 from tasks.engines import replicas
 from tasks.engines.copies import connected
 from tasks.engines.extras import check as check_installed
-from tasks.engines.local import devices, embedded, memory
+from tasks.engines.local import devices, embedded, memory, spread
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import IMPORTED, EngineSpec, has_weights
 from tasks.loop.placement import Need, Node, Placement, fits
@@ -102,10 +102,12 @@ def placement(engines: Iterable[Engine], models: Path) -> Placement | None:
 
     Not placed are servers, embedders, published answers, and a model of the other kind of device; those of
     this machine still take turns in one process. On cores each engine gets OMP_NUM_THREADS cores, or as many
-    as let all engines work at once. An engine of unknown size gets whole GPUs.
+    as let all engines work at once. A model that is too large for a GPU gets as many as hold its layers
+    (``local.spread``). An engine of unknown size gets whole GPUs.
 
     Raises:
-        EngineError: see ``node``; an engine needs more devices than there are, or names a single GPU.
+        EngineError: see ``node``; an engine needs more devices or memory than there are, or names a single
+            GPU.
     """
     if (there := node()) is None:
         return None
@@ -116,9 +118,10 @@ def placement(engines: Iterable[Engine], models: Path) -> Placement | None:
     needs = {name: _need(spec, there, models, cores) for name, spec in own.items()}
     for name, need in needs.items():
         if not fits(there, need):
+            which = "tensor_parallel" if own[name].kind == "vllm" and not own[name].gpus else "gpus"
             raise EngineError(
                 f"model {own[name].name!r} needs {need.devices} {there.unit}s, and --gpus gives "
-                f"{len(there.devices)}: raise --gpus, or lower tensor_parallel in its spec"
+                f"{len(there.devices)}: raise --gpus, or lower {which} in its spec"
             )
     copies = os.environ.get(replicas.REPLICAS)
     return Placement(there, needs, replicas.wanted() if copies else len(there.devices))
@@ -136,16 +139,29 @@ def _is_placed(spec: EngineSpec, there: Node) -> bool:
 
 
 def _need(spec: EngineSpec, there: Node, models: Path, cores: int) -> Need:
-    n = max(1, math.ceil(spec.gpus or spec.tensor_parallel))
     if there.unit == "Ray GPU":
+        n = max(1, math.ceil(spec.gpus or spec.tensor_parallel))
         return Need(n, int(min(1, spec.gpus or 1) * memory.GIB))
-    claim = memory.of_engine(spec, _source(spec, models)).bytes
+    source, largest = _source(spec, models), sorted(there.devices.values(), reverse=True)
     if there.unit == "core":
-        return Need(cores, 1, min(claim, there.host))
+        return Need(cores, 1, min(memory.of_engine(spec, source).bytes, there.host))
     if ":" in spec.device:
         raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for --gpus set "cuda"')
-    largest = sorted(there.devices.values(), reverse=True)
-    return Need(n, min(claim, largest[min(n, len(largest)) - 1]))
+    is_mig = any(name.startswith(devices.MIG) for name in there.devices)
+    n = memory.gpus_of(spec, source, largest[:1] if is_mig else largest)
+    if is_mig and n > 1:
+        raise EngineError(
+            f"model {spec.name!r} asks for {n} GPUs, and a process sees one MIG device: take whole GPUs, or "
+            "leave gpus and tensor_parallel out of its spec"
+        )
+    held = largest[:n]
+    if spec.kind != "packed_trie":
+        return Need(n, min(memory.of_engine(spec, source).bytes, held[-1]))
+    if n <= len(held) and (weights := memory.weight_bytes(spec, source)) > sum(held):
+        unit = "MIG device" if is_mig else there.unit
+        where = f"{n} {unit}{'s' if n > 1 else ''} of --gpus ({sum(held) / memory.GIB:,.1f} GiB)"
+        raise EngineError(spread.too_large(spec.name, weights, where))
+    return Need(n, min(memory.bytes_on_each(spec, source, n) or held[-1], held[-1]))
 
 
 def _number(name: str) -> int:
@@ -222,7 +238,8 @@ def fit(engines: Sequence[Engine], models: Path) -> bool:
                 claims[engine.hash] = memory.of_engine(spec, source)
         sums: dict[str, int] = {}
         for claim in claims.values():
-            sums[claim.device] = sums.get(claim.device, 0) + claim.bytes
+            for device in claim.devices:
+                sums[device] = sums.get(device, 0) + claim.bytes
         return all(total <= memory.budget(device) for device, total in sums.items())
     except (EngineError, ImportError):
         return True

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
@@ -65,7 +65,9 @@ def test_the_scorer_needs_no_polars_nor_anything_that_is_not_carried(modules: st
     blocked = {name.replace("-", "_") for name in dependencies() - needed([*THERE, *CARRIED])}
     assert {"polars", "duckdb", "prefect"} <= blocked
     code = ALONE.format(blocked=sorted(blocked), modules=modules)
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -75,8 +77,9 @@ def test_the_day_runs_on_a_processor(smollm2_folder: Path, tmp_path: Path) -> No
     out = tmp_path / "day.json"
     options = ["--cpu", "--seconds", "3000", "--tokenizer", str(smollm2_folder), "--out", str(out)]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.gpu_day", *options], cwd=REPOSITORY, capture_output=True, text=True
-    )
+        [sys.executable, "-m", "benchmarks.gpu_day", *options], cwd=REPOSITORY, capture_output=True,
+        text=True, timeout=3300,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     parts = json.loads(out.read_text())["parts"]
     assert not any("failed" in found for found in parts.values())
@@ -87,6 +90,30 @@ def test_the_day_runs_on_a_processor(smollm2_folder: Path, tmp_path: Path) -> No
     assert parts["d. two models at once"]["nats"] < 1e-4
     assert parts["c. against lm-eval"].get("nats", 0) < 1e-3
     assert parts["b. 8B shape"]["full_minutes"] > 0
+
+
+@pytest.mark.slow
+def test_parts_of_the_day_run_in_this_process(smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick form: one architecture and a short list, without processes, lm-eval or vLLM."""
+
+    def measure(function: Callable[..., Result], timeout: float, **arguments: Any) -> Result:
+        if "limit" in arguments:
+            arguments["limit"] = 30
+        return function(**arguments)
+
+    monkeypatch.setattr(gpu_day, "measure", measure)
+    monkeypatch.setattr(gpu_parts, "FIRST_ON_CPU", ("llama",))
+    monkeypatch.setattr(gpu_parts, "CUBE", {"cpu": 64})
+    report = gpu_day.run("cpu", str(smollm2_folder), 300, "mab")
+    assert not list(gpu_day.faults(report))
+    found = report["parts"]
+    assert set(found) == {
+        "machine", "a. architectures, float32", "b. 8B shape", "b. 70B shape", "a. architectures, bfloat16",
+    }  # fmt: skip
+    for dtype in ("float32", "bfloat16"):
+        assert [row[1:3] for row in found[f"a. architectures, {dtype}"]["rows"]] == [["llama", "equal"]]
+    assert found["b. 8B shape"]["full_minutes"] > 0
+    json.dumps(report)
 
 
 def day(seconds: float = 500) -> gpu_day.Day:

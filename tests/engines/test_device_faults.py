@@ -6,6 +6,8 @@ What needs a GPU is marked `gpu` and is skipped without one.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.local.seq2seq import Seq2SeqScorer
 from tasks.engines.protocols import EngineError, TextPair
 from tasks.engines.specs import EngineSpec
+from tests.conftest import REPOSITORY
 
 GPU = [
     pytest.mark.gpu,
@@ -266,6 +269,14 @@ def test_probabilities_are_of_float32_logits_in_every_precision(
     assert dtypes == {torch.float32}
 
 
+def test_engines_use_one_stream_and_wait_for_their_copies() -> None:
+    """So no copy is read before it has arrived, and no memory is reused while another stream reads it."""
+    files = [*Path(devices.__file__).parent.glob("*.py")]
+    words = ("non_blocking", "pin_memory", "cuda.Stream", "cuda.stream", "CUDAGraph")
+    assert len(files) > 20
+    assert [(file.name, word) for file in files for word in words if word in file.read_text()] == []
+
+
 def test_a_repeated_call_gives_the_same_digits(scorer: PackedTrieScorer) -> None:
     first = scorer.score(PROMPTS, ITEMS)
     np.testing.assert_array_equal(scorer.score(PROMPTS, ITEMS), first)
@@ -296,6 +307,45 @@ class TestGpu:
             block_attention(query, key, value, mask, None, shared)
             for prefix_mask in (None, tril):
                 prefix_attention(*prefixes, prefix_mask, None, is_fused=True)
+
+    def test_tf32_of_another_library_changes_no_score(self, folder: Any) -> None:
+        expected = loaded(folder, "packed_trie").score(PROMPTS, ITEMS)
+        torch.set_float32_matmul_precision("high")
+        found = loaded(folder, "packed_trie", "float32", "cuda").score(PROMPTS, ITEMS)
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+    def test_scores_do_not_depend_on_the_stream(self, folder: Any) -> None:
+        scorer = loaded(folder, "packed_trie", "float32", "cuda")
+        expected = scorer.score(PROMPTS, ITEMS)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            np.testing.assert_array_equal(scorer.score(PROMPTS, ITEMS), expected)
+
+    def test_passes_of_many_widths_leave_no_gaps(self, folder: Any) -> None:
+        scorer = loaded(folder, "packed_trie", "float32", "cuda")
+        for n in np.random.default_rng(0).permutation(64):
+            scorer.score([*PROMPTS, *PROMPTS[:1] * int(n)], ITEMS)
+        assert torch.cuda.memory_reserved() <= 1.5 * torch.cuda.max_memory_allocated() + 2**26
+
+    def test_a_device_that_fails_gives_the_engine_up(self, folder: Any) -> None:
+        """In a process of its own, because a failed device serves its process no more."""
+        code = f"""
+import torch
+from tests.engines import test_device_faults as faults
+scorer = faults.loaded(lambda kind: {str(folder("packed_trie"))!r}, "packed_trie", "float32", "cuda")
+run = scorer._head.run
+def fail(**inputs):
+    torch.zeros(1, device="cuda")[torch.tensor([9], device="cuda")]
+    return run(**inputs)
+scorer._head.run = fail
+try:
+    scorer.score(faults.PROMPTS, faults.ITEMS)
+except faults.DeviceLost as error:
+    print(error)
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, timeout=300
+        )
+        assert "its device failed" in done.stdout, done.stdout + done.stderr
 
     def test_a_pass_without_memory_is_halved(self, folder: Any) -> None:
         scorer = loaded(folder, "packed_trie", "float32", "cuda")

@@ -20,6 +20,7 @@ from deployments.show import plan
 from flows.rounds import Rounds
 from flows.session import RunSession
 from tasks.engines.local import devices as hardware
+from tasks.engines.local import memory
 from tasks.engines.protocols import EngineError
 from tasks.loop import steps
 from tasks.loop.placement import Copy, Need, Node, Placement
@@ -163,6 +164,22 @@ def test_the_plan_shows_devices_memory_and_where_it_was_measured_time(
         ["core 1", "at once", first],
         ["core 0", "9 min 0 s" if rate else "later", later],
         ["core 1", "9 min 0 s" if rate else "later", later],
+    ]
+
+
+def test_the_plan_shows_each_gpu_of_a_model_that_takes_several(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware, "visible_gpus", lambda: ["GPU-a", "GPU-b", "GPU-c"])
+    monkeypatch.setattr(memory, "gpu_budget", lambda index, name: 70 * memory.GIB)
+    monkeypatch.setattr(memory, "gpus_of", lambda spec, *_: 2 if spec.name == "fake-a" else 1)
+    monkeypatch.setattr(memory, "of_engine", lambda *_: memory.Claim("cuda:0", 60 * memory.GIB))
+    shown = run_cli(home, "-m", "fake-a", "-m", "fake-b", "--gpus", "3", "--dry-run").stdout
+    lines = [re.split(r"  +|│|┃", line) for line in shown.splitlines() if "GPU-" in line]
+    cells = [[cell.strip() for cell in line if cell.strip()] for line in lines]
+    assert [line[:3] for line in cells] == [
+        ["fake-a", "GPU-a, GPU-b", "60.0 GiB"],
+        ["fake-b", "GPU-c", "60.0 GiB"],
     ]
 
 

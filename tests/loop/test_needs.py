@@ -25,7 +25,7 @@ VARIABLES = (
 
 @pytest.fixture(autouse=True)
 def node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four GPUs of 80 GiB and eight cores; a model's name holds its billions of weights."""
+    """Four GPUs of 80 GiB, 70 for engines, and eight cores; a model's name holds its billions of weights."""
     for name in VARIABLES:
         monkeypatch.setenv(name, "")  # so that a value that the test sets is taken back
         monkeypatch.delenv(name)
@@ -35,12 +35,15 @@ def node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_total", lambda device: 80 * GIB)
     monkeypatch.setattr(memory, "_default_budget", lambda device: 70 * GIB)
     monkeypatch.setattr(memory, "_pass_bytes", lambda *_: 2 * GIB)
+    monkeypatch.setattr(memory, "_config", lambda *_: {"num_hidden_layers": 70})
     monkeypatch.setattr(memory, "_tensor_sizes", lambda source, _: sizes(source))
 
 
 def sizes(source: str) -> list[int]:
+    """Return those of a model: in layers of a GiB elements if its name begins with m."""
     number = source.strip("abcm")
-    return [int(number) * GIB] if number else []
+    layers = int(number or 0) if source[0] == "m" else 1
+    return [int(number) * GIB // layers] * layers if number else []
 
 
 def engine(model: str, kind: Any = "packed_trie", device: str = "auto", **fields: Any) -> Engine:
@@ -153,6 +156,39 @@ def test_a_model_that_needs_more_gpus_than_there_are_is_refused_before_anything_
         placed(engine("b70", "vllm", tensor_parallel=8))
     with pytest.raises(EngineError, match="device 'cuda:1' is one GPU: for --gpus set \"cuda\""):
         placed(engine("a1", device="cuda:1"))
+
+
+def test_a_scorer_that_is_too_large_for_a_gpu_gets_as_many_as_hold_its_layers() -> None:
+    """Weights in 2 bytes and a head in 4, times 1.25, and 2 GiB for a pass. Each of n GPUs has an nth of the
+    layers and one more.
+    """
+    device_memory.use(None, gpus=4)
+    _, needs = placed(engine("m8"), engine("m70"), engine("m60", gpus=4), engine("m30", gpus=1))
+    assert needs == [
+        Need(1, int(1.25 * (8 * 2 + 4) * GIB) + 2 * GIB),
+        Need(3, int(1.25 * ((70 * GIB // 3 + GIB) * 2 + 4 * GIB)) + 2 * GIB),
+        Need(4, int(1.25 * ((60 * GIB // 4 + GIB) * 2 + 4 * GIB)) + 2 * GIB),
+        Need(1, 70 * GIB),  # as its spec says: by the estimate 82 GiB, and no more than a GPU has
+    ]
+
+
+@pytest.mark.parametrize(
+    ("visible", "fields", "message"),
+    [
+        ("0,1", {}, r"weights take 160.0 GiB, more than 2 GPUs of --gpus \(140.0 GiB\) can hold: give more"),
+        ("0,1", {"gpus": 1}, r"weights take 160.0 GiB, more than 1 GPU of --gpus \(70.0 GiB\)"),
+        ("0,1", {"gpus": 3}, "needs 3 GPUs, and --gpus gives 2: raise --gpus, or lower gpus in its spec"),
+        ("MIG-a,MIG-b", {}, r"weights take 160.0 GiB, more than 1 MIG device of --gpus"),
+        ("MIG-a,MIG-b", {"gpus": 2}, "asks for 2 GPUs, and a process sees one MIG device: take whole GPUs"),
+    ],
+)
+def test_a_model_that_fits_nowhere_is_refused_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, visible: str, fields: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    device_memory.use(None, gpus=2)
+    with pytest.raises(EngineError, match=f"^model 'm80'[: ].*{message}"):
+        placed(engine("m80", **fields))
 
 
 def test_gpus_of_a_ray_cluster_are_counted_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:

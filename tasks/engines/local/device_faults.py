@@ -61,9 +61,12 @@ def lost(name: str, error: BaseException) -> DeviceLost:
 def too_small(name: str, error: BaseException, tokens: int) -> EngineError:
     """Return the error of a model for which the memory is too small. tokens: of its passes."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    is_gpu = isinstance(error, torch.OutOfMemoryError)
+    more = ", or give a packed_trie more GPUs (gpus in its spec)" if is_gpu else ""
     return EngineError(
         f"model {name!r}: out of memory with passes of {tokens} tokens ({reason}): set a smaller "
         'batch_tokens in its spec, take dtype "bfloat16", or leave its device to it alone'
+        f"{more}"
     )
 
 

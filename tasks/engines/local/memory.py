@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -44,15 +45,22 @@ _MAX_HEADER = 100_000_000
 
 @dataclass(frozen=True)
 class Claim:
-    """The memory that an engine takes, in bytes, and its device: "cpu", "cuda:0" …
+    """The memory that an engine takes, in bytes on each of its devices: "cpu", "cuda:0" …
 
     A Ray cluster is one device whose unit is the GPU, counted as a GiB; it does not check a model's memory.
     limit: bytes that all engines on the device may take together, in place of ``budget``.
+    gpus: number of GPUs over which its layers are spread: the first ones.
     """
 
     device: str
     bytes: int
     limit: int | None = None
+    gpus: int = 1
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Its devices."""
+        return (self.device,) if self.gpus == 1 else tuple(f"cuda:{i}" for i in range(self.gpus))
 
 
 def budget(device: str) -> int:
@@ -73,7 +81,22 @@ def budget(device: str) -> int:
     return int(gib * GIB)
 
 
-def _pass_bytes(spec: EngineSpec, source: str, each: int) -> int:
+def _config(source: str, revision: str | None) -> dict[str, Any]:
+    """Return the configuration of a model's text part; {} if it cannot be read."""
+    folder = _folder(source, revision)
+    with suppress(OSError, ValueError, AttributeError):  # loading the model raises the error
+        if folder:
+            config: dict[str, Any] = parse_json((folder / "config.json").read_text(encoding="utf-8"))
+            return config.get("text_config") or config
+    return {}
+
+
+def _size(config: Mapping[str, Any], name: str, otherwise: int = 0) -> int:
+    value = config.get(name)
+    return value if isinstance(value, int) and value > 0 else otherwise
+
+
+def _pass_bytes(spec: EngineSpec, config: Mapping[str, Any], each: int) -> int:
     """Return the bytes of a widest pass on a GPU beside the weights, by the model's configuration.
 
     They are states and products of one layer, keys and values of all layers, which a shared beginning keeps,
@@ -82,21 +105,12 @@ def _pass_bytes(spec: EngineSpec, source: str, each: int) -> int:
     Args:
         each: bytes of a number.
     """
-    folder, config = _folder(source, spec.revision), dict[str, Any]()
-    with suppress(OSError, ValueError, AttributeError):  # loading the model raises the error
-        if folder:
-            config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
-            config = config.get("text_config") or config
-
-    def size(name: str, otherwise: int) -> int:
-        value = config.get(name)
-        return value if isinstance(value, int) and value > 0 else otherwise
-
-    hidden = size("hidden_size", 4096)
-    heads = size("num_attention_heads", max(1, hidden // 128))
-    head_size = size("head_dim", hidden // heads)
-    cache = 2 * size("num_hidden_layers", 32) * size("num_key_value_heads", heads) * head_size
-    states = 8 * hidden + 3 * size("intermediate_size", 4 * hidden)
+    hidden = _size(config, "hidden_size", 4096)
+    heads = _size(config, "num_attention_heads", max(1, hidden // 128))
+    head_size = _size(config, "head_dim", hidden // heads)
+    cache = 2 * _size(config, "num_hidden_layers", 32) * _size(config, "num_key_value_heads", heads)
+    cache *= head_size
+    states = 8 * hidden + 3 * _size(config, "intermediate_size", 4 * hidden)
     return spec.batch_tokens * (each * (states + cache) + 2 * 4 * LOGITS)
 
 
@@ -121,15 +135,62 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
     kv_cache = spec.options.get("kv_cache_memory_bytes")
     if spec.kind == "vllm" and on_gpu and kv_cache is None:
         return Claim(device, int(spec.options.get("gpu_memory_utilization", GPU_SHARE) * _total(device)))
+    if spec.kind == "vllm" and (own := without_kv_cache(spec, source)) is not None:
+        return Claim(device, own + (kv_cache or _cpu_kv_cache()))
+    n = own_gpus(spec, source)
+    own = bytes_on_each(spec, source, n)
+    return Claim(device, budget(device) if own is None else own, gpus=n)
+
+
+def bytes_on_each(spec: EngineSpec, source: str, n: int = 1) -> int | None:
+    """Return the bytes of a scorer on each of n GPUs that share its layers, or on a CPU; None if its size is
+    unknown.
+
+    Of several GPUs one has at most an equal share and one more layer or matrix, as these are never cut.
+    """
     tensors = _tensor_sizes(source, spec.revision)
     if not tensors:
-        return Claim(device, budget(device))
-    if spec.kind == "vllm":
-        return Claim(device, (without_kv_cache(spec, source) or 0) + (kv_cache or _cpu_kv_cache()))
-    each = 4 if with_dtype(spec).dtype == "float32" else 2
+        return None
+    each, config = bytes_of_number(spec), _config(source, spec.revision)
     head = 4 * max(tensors)  # its copy in float32; no other matrix is as large
-    own = int(SLACK * (sum(tensors) * each + head))
-    return Claim(device, own + (_pass_bytes(spec, source, each) if on_gpu else 0))
+    n_layers = _size(config, "num_hidden_layers")
+    layer = sum(tensors) // n_layers if n_layers else 4 * max(tensors)
+    weights = sum(tensors) if n == 1 else sum(tensors) // n + max(layer, *tensors)
+    own = int(SLACK * (weights * each + head))
+    return own + (_pass_bytes(spec, config, each) if on_gpu(spec) else 0)
+
+
+def bytes_of_number(spec: EngineSpec) -> int:
+    """Return the bytes of a weight in a spec's precision."""
+    return 4 if with_dtype(spec).dtype == "float32" else 2
+
+
+def weight_bytes(spec: EngineSpec, source: str) -> int:
+    """Return the bytes of all weights, without what a pass needs; 0 if they are unknown."""
+    return sum(_tensor_sizes(source, spec.revision)) * bytes_of_number(spec)
+
+
+def gpus_of(spec: EngineSpec, source: str, budgets: Sequence[int]) -> int:
+    """Return the number of GPUs of a copy of an engine: its spec's, or, for a ``packed_trie``, the fewest of
+    those with these budgets whose memory its layers fit into; all if they do not fit.
+    """
+    if spec.gpus or spec.kind != "packed_trie":
+        return max(1, math.ceil(spec.gpus or spec.tensor_parallel))
+    largest = sorted(budgets, reverse=True)
+    for n, least in enumerate(largest, start=1):
+        if (each := bytes_on_each(spec, source, n)) is None or each <= least:
+            return n
+    return max(1, len(largest))
+
+
+def own_gpus(spec: EngineSpec, source: str) -> int:
+    """Return the number of this process's GPUs that a scorer takes: 1 on a CPU and on a GPU by its number."""
+    if spec.kind != "packed_trie" or ":" in spec.device or not on_gpu(spec):
+        return 1
+    import torch
+
+    budgets = [budget(f"cuda:{i}") for i in range(torch.cuda.device_count())]
+    return min(gpus_of(spec, source, budgets), max(1, len(budgets)))
 
 
 def on_gpu(spec: EngineSpec) -> bool:
@@ -156,7 +217,7 @@ def without_kv_cache(spec: EngineSpec, source: str) -> int | None:
     tensors = _tensor_sizes(source, spec.revision)
     if not tensors:
         return None
-    weights = sum(tensors) * (4 if with_dtype(spec).dtype == "float32" else 2)
+    weights = weight_bytes(spec, source)
     weights //= spec.options.get("tensor_parallel_size", spec.tensor_parallel)
     return int(SLACK * weights) + VLLM_PROCESSES
 

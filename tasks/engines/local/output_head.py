@@ -113,7 +113,7 @@ class OutputHead:
         """Return float32 [n]: natural-log probability of tokens[i] in the state hidden[rows[i]].
 
         Args:
-            hidden: [r, d] states at the input of the head.
+            hidden: [r, d] states at the input of the head, on any device.
             rows, tokens: [n] row of the state, and token; in any order.
         """
         return self.read(hidden, rows, tokens)[0]
@@ -126,7 +126,7 @@ class OutputHead:
         Raises:
             NotANumber: the model's weights are damaged or too large.
         """
-        device = hidden.device
+        hidden = hidden.to(device := self._weight.device)
         by_token = np.argsort(tokens, kind="stable")
         ordered = tokens[by_token]
         if len(ordered) and not 0 <= ordered[0] <= ordered[-1] < self.vocabulary:
@@ -216,7 +216,8 @@ class OutputHead:
                 "more than a scale, a soft cap or a bias, so they cannot be read in slices; it is not "
                 "supported"
             )
-        self._check_layer(torch.randn(N_STATES, given[0].shape[-1], generator=drawn).to(given[0]))
+        states = torch.randn(N_STATES, given[0].shape[-1], generator=drawn)
+        self._check_layer(states.to(device, given[0].dtype))
 
     def _check_layer(self, states: torch.Tensor) -> None:
         """Compare the layer's output for these states [r, d] with the plain product of ``_logits``."""

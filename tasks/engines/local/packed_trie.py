@@ -7,7 +7,7 @@ Log-softmax is always in float32 on float32 logits: bfloat16 logits are quantise
 
 Memory is bounded by ``spec.batch_tokens`` token positions per pass: large tries are cut into chunks of
 subtrees, and many prefixes share a pass over a small trie. Logits exist for one slice of the vocabulary at a
-time.
+time. A model that is too large for a GPU has its layers on several (``spread``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from tasks.engines import pairs as pairing
 from tasks.engines import prompting
-from tasks.engines.local import context, devices, own_text, self_check, tree_attention
+from tasks.engines.local import context, devices, own_text, self_check, spread, tree_attention
 from tasks.engines.local.device_faults import guarded
 from tasks.engines.local.forest import Trunk, grown
 from tasks.engines.local.proven import Proven
@@ -50,7 +50,8 @@ class PackedTrieScorer(Proven, ContinuationScorer):
         Raises:
             EngineError: not loadable, or its scores would differ from those of plain passes.
         """
-        super().__init__(AutoModelForCausalLM, spec, folder, attn_implementation=tree_attention.NAME)
+        attention = {"attn_implementation": tree_attention.NAME}
+        super().__init__(AutoModelForCausalLM, spec, folder, **attention, **spread.arguments(spec, folder))
         self._tries: dict[int, TokenTrie] = {}
         self.length = context.length(self.model, self.tokenizer)
         self.prove(self.length.tokens, proven, self_check.FIRST)
@@ -249,7 +250,8 @@ class PackedTrieScorer(Proven, ContinuationScorer):
         if len(prefixes) == 1 or not shared:
             return {}
         beginning: tree_attention.Beginning = {}
-        layout = tree_attention.TreeLayout(len(shared), self.model.dtype, store=beginning)
+        length = torch.full((1, 1, 1, 1), len(shared), device=self.device)
+        layout = tree_attention.TreeLayout(len(shared), self.model.dtype, length, store=beginning)
         self._hidden(np.array([shared]), np.arange(len(shared))[None], layout)
         return beginning
 
@@ -315,7 +317,7 @@ class PackedTrieScorer(Proven, ContinuationScorer):
         }
         with tree_attention.laid_out(layout):
             on_device = {name: torch.from_numpy(values).to(self.device) for name, values in inputs.items()}
-            return self._head.run(**on_device, use_cache=False)[0]
+            return self._head.run(**on_device, use_cache=False)[0].to(self.device)
 
     def _compile(self) -> None:
         """Compile every layer for any length with torch; raises ``EngineError`` if torch cannot."""

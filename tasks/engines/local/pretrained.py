@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformers import AutoConfig
 
 from tasks.engines.checkpoint import MERGE
-from tasks.engines.local import device_faults, devices, other_kinds, tokenizer_file
+from tasks.engines.local import device_faults, devices, other_kinds, spread, tokenizer_file
 from tasks.engines.local.output_head import OutputHead
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, with_dtype
@@ -133,6 +133,8 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
             "probabilities would be random; take a checkpoint with the head of its pretraining"
         )
     check_quantised(spec.name, model)
+    if spread.is_spread(spec.name, model):
+        return tokenizer, model.eval().requires_grad_(False)
     return tokenizer, model.to(devices.device(spec.device)).eval().requires_grad_(False)
 
 

@@ -52,7 +52,8 @@ def reachable(scorer: PackedTrieScorer, clock: Clock = time.perf_counter) -> flo
     """
     rows, dtype = ROWS[scorer.device.type], scorer.model.dtype
     weights = _weights(scorer.model)
-    states = {n: torch.randn(rows, n, device=scorer.device).to(dtype) for n in {w.shape[1] for w in weights}}
+    kinds = {(weight.shape[1], weight.device) for weight in weights}
+    states = {(n, where): torch.randn(rows, n, device=where).to(dtype) for n, where in kinds}
     work = sum(2.0 * rows * weight.numel() for weight in weights)
     return work / min(_seconds(states, weights, clock) for _ in range(4))  # the first sets kernels up
 
@@ -64,11 +65,13 @@ def _weights(model: Any) -> list[torch.Tensor]:
     return [weight for weight in weights if weight is not None and weight.dim() == 2]
 
 
-def _seconds(states: Mapping[int, torch.Tensor], weights: Sequence[torch.Tensor], clock: Clock) -> float:
+def _seconds(
+    states: Mapping[tuple[int, torch.device], torch.Tensor], weights: Sequence[torch.Tensor], clock: Clock
+) -> float:
     """Return the seconds of one product with each weight."""
     start = clock()
     for weight in weights:
-        torch.nn.functional.linear(states[weight.shape[1]], weight)
-    if weights[0].is_cuda:
-        torch.cuda.synchronize()
+        torch.nn.functional.linear(states[weight.shape[1], weight.device], weight)
+    for device in {weight.device for weight in weights if weight.is_cuda}:
+        torch.cuda.synchronize(device)
     return clock() - start

@@ -49,39 +49,42 @@ one is refused."""
 
 Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
 """Attention layer -> keys and values [1, kv_heads, C, d] of the shared beginning of all prefixes."""
+Masks = dict[tuple[LayerMask, torch.device], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """Positions of the nodes of one chunk, and the keys that each attends to; tensors on the model's device.
+    """Positions of the nodes of one chunk, and the keys that each attends to.
+
+    Tensors are on the device of the model's inputs, where rules are evaluated. A layer elsewhere gets copies.
 
     Attributes:
         prefix_width: width P of the right-padded prefixes, their shared beginning included.
         dtype: the model's, of masks.
+        length: [b, 1, 1, 1] tokens of each prefix.
         n_blocks: number of blocks of nodes after the prefixes; the last may be filled in part.
         query_index: [n_blocks, BLOCK] node of each row of a block; arbitrary after the last node.
         key_index: [n_blocks, k] position of each block's keys, prefix first, in the sequence of P + n tokens.
         seen: [n_blocks, BLOCK, k - P] bool: the key is the query or one of its ancestors.
-        length: [b, 1, 1, 1] tokens of each prefix.
         query_depth: [n_blocks, BLOCK, 1] tokens between a query and its prefix.
         key_depth: [n_blocks, 1, k - P] tokens between a key among the nodes and its prefix.
         beginning: shared beginning of all prefixes, run before; {} if there is none.
         store: every layer puts its keys and values of this pass there; None: they are dropped.
-        masks, prefix_masks: those made in this pass, by rule.
+        masks, prefix_masks: those made in this pass, by rule, and by device those of the nodes.
     """
 
     prefix_width: int
     dtype: torch.dtype
+    length: torch.Tensor
     n_blocks: int = 0
     query_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
     key_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
     seen: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, 0, dtype=torch.bool))
-    length: torch.Tensor = field(default_factory=lambda: torch.zeros(1, 1, 1, 1, dtype=torch.long))
     query_depth: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, 1, dtype=torch.long))
     key_depth: torch.Tensor = field(default_factory=lambda: torch.empty(0, 1, 0, dtype=torch.long))
     beginning: Beginning = field(default_factory=dict)
     store: Beginning | None = None
-    masks: dict[LayerMask, torch.Tensor] = field(default_factory=dict)
+    masks: Masks = field(default_factory=dict)
     prefix_masks: dict[LayerMask, torch.Tensor | None] = field(default_factory=dict)
 
     @property
@@ -89,9 +92,9 @@ class TreeLayout:
         """Number of tokens C of the shared beginning."""
         return next((key.shape[2] for key, _ in self.beginning.values()), 0)
 
-    def mask(self, rule: LayerMask) -> torch.Tensor:
+    def mask(self, rule: LayerMask, device: torch.device) -> torch.Tensor:
         """Return [b, n_blocks, BLOCK, k], the additive mask of the nodes under a layer's rule."""
-        if rule not in self.masks:
+        if (rule, device) not in self.masks:
             column = torch.arange(self.prefix_width, device=self.length.device)
             shape = (len(self.length), *self.seen.shape[:2], -1)
             in_prefix, in_tree = (column < self.length).expand(shape), self.seen.expand(shape)
@@ -100,19 +103,21 @@ class TreeLayout:
                 query = self.length + self.query_depth
                 in_prefix = in_prefix & rule(batch, query, column)
                 in_tree = in_tree & rule(batch, query, self.length + self.key_depth)
-            self.masks[rule] = _additive(torch.cat([in_prefix, in_tree], dim=-1), self.dtype)
-        return self.masks[rule]
+            mask = _additive(torch.cat([in_prefix, in_tree], dim=-1), self.dtype)
+            self.masks[rule, device] = mask.to(device)
+        return self.masks[rule, device]
 
     def prefix_mask(self, rule: LayerMask, device: torch.device) -> torch.Tensor | None:
         """Return bool [P - C, P], the keys of the prefixes' queries; None: all before, if C is 0."""
         if rule not in self.prefix_masks:
-            query = torch.arange(self.n_shared, self.prefix_width, device=device)[:, None]
-            key = torch.arange(self.prefix_width, device=device)
+            query = torch.arange(self.n_shared, self.prefix_width, device=self.length.device)[:, None]
+            key = torch.arange(self.prefix_width, device=self.length.device)
             before = key <= query
             mask = before if rule.is_causal else before & rule(torch.zeros_like(key), query, key)
             is_plain = not self.n_shared and (rule.is_causal or bool((mask == before).all()))
             self.prefix_masks[rule] = None if is_plain else mask
-        return self.prefix_masks[rule]
+        found = self.prefix_masks[rule]
+        return None if found is None else found.to(device)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Blocks:
         query_position, key_position: [m, BLOCK, 1] and [m, 1, k] tokens before a query or key in its text.
         n_shared: number of tokens C of the beginning.
         dtype: the model's, of masks.
-        masks: those made in this pass, by rule.
+        masks: those made in this pass, by rule and device.
     """
 
     place: torch.Tensor
@@ -136,11 +141,11 @@ class Blocks:
     key_position: torch.Tensor
     n_shared: int
     dtype: torch.dtype
-    masks: dict[LayerMask, torch.Tensor] = field(default_factory=dict)
+    masks: Masks = field(default_factory=dict)
 
-    def mask(self, rule: LayerMask) -> torch.Tensor:
+    def mask(self, rule: LayerMask, device: torch.device) -> torch.Tensor:
         """Return [m, 1, BLOCK, 1, C + k], the additive mask under a layer's rule."""
-        if rule not in self.masks:
+        if (rule, device) not in self.masks:
             shared, seen = self.seen.new_ones((*self.seen.shape[:2], self.n_shared)), self.seen
             if not rule.is_causal:
                 batch = torch.zeros_like(self.query_position)
@@ -148,8 +153,8 @@ class Blocks:
                 shared = shared & rule(batch, self.query_position, column)
                 seen = seen & rule(batch, self.query_position, self.key_position)
             allowed = torch.cat([shared, seen], dim=-1)[:, None, :, None]
-            self.masks[rule] = _additive(allowed, self.dtype)
-        return self.masks[rule]
+            self.masks[rule, device] = _additive(allowed, self.dtype).to(device)
+        return self.masks[rule, device]
 
 
 def _additive(allowed: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -247,18 +252,19 @@ def forest_attention(
     by_block = queries.view(forest.n_blocks, BLOCK, kv_heads, group, d)
     out = query.new_empty(*by_block.shape[:-1], value.shape[-1])
     for blocks in forest.groups:
-        rows = _rows(blocks.key_index, 1, n, kv_heads)
+        place = blocks.place.to(query.device)
+        rows = _rows(blocks.key_index.to(query.device), 1, n, kv_heads)
         keys, values = (
             states[0]
             .transpose(0, 1)
             .reshape(-1, states.shape[-1])
             .index_select(0, rows)
-            .view(len(blocks.place), kv_heads, -1, states.shape[-1])
+            .view(len(place), kv_heads, -1, states.shape[-1])
             for states in (key, value)
         )
-        block_queries = by_block[blocks.place].transpose(1, 2)
-        attended = block_attention(block_queries, keys, values, blocks.mask(rule), scaling, shared)
-        out[blocks.place] = attended.transpose(1, 2)
+        block_queries, mask = by_block[place].transpose(1, 2), blocks.mask(rule, query.device)
+        attended = block_attention(block_queries, keys, values, mask, scaling, shared)
+        out[place] = attended.transpose(1, 2)
     return out.view(1, -1, heads, value.shape[-1])[:, :n]
 
 
@@ -310,8 +316,9 @@ def tree_layout(
         prefix_lengths: [b] tokens of each prefix on the model's device, with the shared beginning and without
             right padding.
     """
+    length = prefix_lengths.view(-1, 1, 1, 1)
     if not len(nodes):
-        return TreeLayout(prefix_width, dtype, beginning=beginning)
+        return TreeLayout(prefix_width, dtype, length, beginning=beginning)
     query, key, visible = block_keys(trie, nodes, prefix_width)
     query_depth = np.where(query >= 0, trie.depth[nodes[query]], 0)[:, :, None]
     key_depth = np.where(key >= 0, trie.depth[nodes[key]], 0)[:, None, :]
@@ -323,19 +330,8 @@ def tree_layout(
         torch.from_numpy(index).to(prefix_lengths.device)
         for index in (np.maximum(query, 0), in_sequence, visible, query_depth, key_depth)
     )
-    length = prefix_lengths.view(-1, 1, 1, 1)
-    return TreeLayout(
-        prefix_width,
-        dtype,
-        n_blocks,
-        query_index,
-        key_index,
-        seen,
-        length,
-        query_depths,
-        key_depths,
-        beginning,
-    )
+    indices = query_index, key_index, seen, query_depths, key_depths
+    return TreeLayout(prefix_width, dtype, length, n_blocks, *indices, beginning)
 
 
 def tree_attention(
@@ -388,8 +384,8 @@ def tree_attention(
         return prefix_out, None
     group = heads // kv_heads
     n = query.shape[2] - (p - c)
-    query_rows = _rows(p - c + tree.query_index, b, p - c + n, kv_heads)
-    key_rows = _rows(tree.key_index, b, p + n, kv_heads)
+    query_rows = _rows(p - c + tree.query_index.to(query.device), b, p - c + n, kv_heads)
+    key_rows = _rows(tree.key_index.to(query.device), b, p + n, kv_heads)
     v, by_block = value.shape[-1], (b * n_blocks, kv_heads, -1)
     node_query, node_key, node_value = (
         states.transpose(1, 2).reshape(-1, width).index_select(0, rows)
@@ -403,7 +399,7 @@ def tree_attention(
         node_query.view(b * n_blocks, kv_heads, BLOCK, group, d),
         node_key.view(*by_block, d),
         node_value.view(*by_block, v),
-        tree.mask(attention_mask).view(b * n_blocks, 1, BLOCK, 1, -1),
+        tree.mask(attention_mask, query.device).view(b * n_blocks, 1, BLOCK, 1, -1),
         scaling,
     )
     out = query.new_empty(b, p - c + n_blocks * BLOCK, heads, v)
