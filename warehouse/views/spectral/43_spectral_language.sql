@@ -48,5 +48,5 @@ COMMENT ON COLUMN spectral_language.n_scored IS 'Number of questions from which 
 COMMENT ON COLUMN spectral_language.rank_spearman IS 'Spearman''s rho between the model''s and people''s order of domains.';
 COMMENT ON COLUMN spectral_language.er_sr_correlation IS 'Correlation of ER and SR over questions.';
 COMMENT ON COLUMN spectral_language.reference_mass IS 'Mean probability of the items that the reference has for the country.';
-COMMENT ON COLUMN spectral_language.null_reference_mass IS 'The same under another country''s answer.';
+COMMENT ON COLUMN spectral_language.null_reference_mass IS 'Mean probability of those items under another country''s answer.';
 COMMENT ON COLUMN spectral_language.run_id IS 'Run: run.run_id.';

@@ -20,7 +20,7 @@ SELECT config_hash,
     * EXCLUDE (config_hash, run_id), run_id
 FROM wide;
 
-COMMENT ON VIEW spectral_language_pair IS 'How far a model''s answers in two languages agree: on which countries are alike, on effective ranks, on the order of domains. A model that translates the question first cannot be told apart.';
+COMMENT ON VIEW spectral_language_pair IS 'Agreement of a model''s answers in two languages: on which countries are alike, on effective ranks, on the order of domains. A model that translates the question first cannot be told apart.';
 COMMENT ON COLUMN spectral_language_pair.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_language_pair.place IS 'Order in the configuration, from 1: models, then null models; within each, English first, then by code.';
 COMMENT ON COLUMN spectral_language_pair.model IS 'Model.';
@@ -33,7 +33,7 @@ COMMENT ON COLUMN spectral_language_pair.ci_high IS 'Upper end of the 95 % inter
 COMMENT ON COLUMN spectral_language_pair.p_adjusted IS 'One-sided p of shuffled countries, adjusted for all pairs of languages.';
 COMMENT ON COLUMN spectral_language_pair.n_domains IS 'Number of domains of language_agreement.';
 COMMENT ON COLUMN spectral_language_pair.er_agreement IS 'Spearman''s correlation of effective ranks over questions.';
-COMMENT ON COLUMN spectral_language_pair.null_er_agreement IS 'The same with one language''s countries shuffled within each item, which leaves what lists and items give.';
+COMMENT ON COLUMN spectral_language_pair.null_er_agreement IS 'Agreement with one language''s countries shuffled within each item, which leaves what lists and items give.';
 COMMENT ON COLUMN spectral_language_pair.order_agreement IS 'Spearman''s correlation of the orders of domains by gap ratio.';
-COMMENT ON COLUMN spectral_language_pair.null_order_agreement IS 'The same with one language''s countries shuffled within each item, which leaves what lists and items give.';
+COMMENT ON COLUMN spectral_language_pair.null_order_agreement IS 'Agreement with one language''s countries shuffled within each item, which leaves what lists and items give.';
 COMMENT ON COLUMN spectral_language_pair.run_id IS 'Run: run.run_id.';

@@ -23,7 +23,7 @@ FROM wide AS w
 JOIN country AS c ON c.country = w.country
 LEFT JOIN spoken AS s ON s.country = w.country;
 
-COMMENT ON VIEW spectral_own_language IS 'What asking in a country''s main language adds to the probability of its own items, against English; one row per model and country whose main language is in the configuration.';
+COMMENT ON VIEW spectral_own_language IS 'Gain of the probability of a country''s own items when asked in its main language, against English; one row per model and country whose main language is in the configuration.';
 COMMENT ON COLUMN spectral_own_language.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_own_language.place IS 'Order in the configuration, from 1: models, then null models; within each, by language and country.';
 COMMENT ON COLUMN spectral_own_language.model IS 'Model.';
@@ -35,7 +35,7 @@ COMMENT ON COLUMN spectral_own_language.language IS 'Its main language: the offi
 COMMENT ON COLUMN spectral_own_language.advantage IS 'Probability of its own items in that language less that in English, mean over domains and wordings; NULL if unscored.';
 COMMENT ON COLUMN spectral_own_language.ci_low IS 'Lower end of the 95 % interval over wordings.';
 COMMENT ON COLUMN spectral_own_language.ci_high IS 'Upper end of that interval.';
-COMMENT ON COLUMN spectral_own_language.null_advantage IS 'The same difference, in that language, of the countries whose main language it is not; their mean.';
+COMMENT ON COLUMN spectral_own_language.null_advantage IS 'Mean of this difference, in that language, over the countries whose main language it is not.';
 COMMENT ON COLUMN spectral_own_language.p_holm IS 'Two-sided p of the advantage, adjusted by Holm for all countries of the configuration with such a language; NULL: no test.';
 COMMENT ON COLUMN spectral_own_language.n_scored IS 'Number of questions that it is over.';
 COMMENT ON COLUMN spectral_own_language.run_id IS 'Run: run.run_id.';
