@@ -196,9 +196,9 @@ def _similarity(study: SpectralStudy, score: ModelScore) -> list[Detail]:
 def _size(study: SpectralStudy) -> str:
     """Return the study in words, and what its numbers compare with where answers are sampled."""
     size = f"{len(study.countries)} countries, {len(study.questions)} questions"
-    if study.others:
-        others = ", ".join(f"{len(each.questions)} in {code}" for code, each in study.others.items())
-        return f"{size} in {study.language}, {others} (not checked by speakers)"
+    if study.others or study.language != ENGLISH:
+        counts = [f"{len(each.questions)} in {code}" for code, each in study.others.items()]
+        return f"{', '.join([f'{size} in {study.language}', *counts])} (not checked by speakers)"
     if not study.is_sampled:
         return size
     return f"{size}, {study.params.draws} written answers to each (only numbers of as many compare)"

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from tasks.evaluations.spectral.panel import CHOICES
 from tasks.evaluations.spectral.sampling import counted
+from tasks.evaluations.spectral.study import ENGLISH
 from tasks.metrics.agreement import spearman_interval, spearman_test
 from tasks.report import Badge, Frames, Row, in_order_of, value_of, view
 from tasks.report.bars import Bars, Legend, bar_of
@@ -315,7 +316,8 @@ def _sampled(data: SpectralData) -> list[Section]:
 def _languages(data: SpectralData) -> list[Section]:
     """Return what the languages of the run share, model by model."""
     if data.languages.is_empty():
-        return []
+        foreign = set(data.params.get("languages") or ()) - {ENGLISH}
+        return [Section("languages", "In which language?", prose("**The questions and names are in {language}, translated for this project and not checked by speakers.** Below, questions are shown in English.", language=", ".join(foreign)))] if foreign else []
     of = Numbers(data)
     shown = dict(data.languages.select("language", "language_name").unique().rows())
     codes = list(dict.fromkeys(data.languages["language"]))

@@ -46,6 +46,12 @@ SELECT run_id, metric, 'questions and names in other languages were not checked 
 FROM own
 WHERE metric = 'language_agreement'
 UNION ALL
+SELECT own.run_id, metric, 'questions and names were not checked by speakers of the language'
+FROM own
+JOIN run USING (run_id)
+WHERE metric = 'macro_f1' AND len((run.params->'languages')::VARCHAR[]) > 0
+    AND NOT list_contains((run.params->'languages')::VARCHAR[], 'en')
+UNION ALL
 SELECT own.run_id, own.metric, format('shuffled countries agree as much in {:.2g} of cases', v.value)
 FROM own
 JOIN metric_value AS v ON v.run_id = own.run_id AND v.metric = 'language_agreement_p' AND v.slice_kind = 'overall'

@@ -49,7 +49,7 @@ def language_rows() -> list[Row]:
     return rows
 
 
-def store(warehouse: Warehouse, model: str, config: str) -> None:
+def store(warehouse: Warehouse, model: str, config: str, **params: Any) -> None:
     """Store a finished run with one unscored question and, for a model, its parts; of the configuration
     ``LANGUAGES`` in two languages.
     """
@@ -66,7 +66,7 @@ def store(warehouse: Warehouse, model: str, config: str) -> None:
             for m in ("effective_rank", "spectral_gap_ratio", "er_high", "sr_high")
         ]
     rows += [metric("competence", "domain_country", f"currency/{c}", 0.9) for c in CODES]
-    params = PARAMS
+    params = PARAMS | params
     if config == LANGUAGES:
         rows, params = [*rows, *language_rows()], PARAMS | {"languages": ["es", "en"]}
     run_id = store_run(warehouse, "spectral", model, rows, params, config)

@@ -52,6 +52,16 @@ def test_the_page_of_several_languages_says_what_was_not_checked_and_what_is_lef
     assert parsed(REPORT, read_data(warehouse, "spectral")).select_one("#languages") is None
 
 
+def test_a_run_in_another_language_alone_says_that_nobody_checked_it(copied_home: Callable[[], Path]) -> None:
+    warehouse = Warehouse.open(copied_home())
+    store(warehouse, "model-a", "es", languages=["es"])
+    data: SpectralData = read_data(warehouse, "spectral")
+    assert "are in es, translated for this project and not checked" in section(
+        parsed(REPORT, data), "languages"
+    )
+    assert data.doubts.filter(metric="macro_f1")["reason"].str.contains("speakers").sum() == 1
+
+
 def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
     """Return a leaderboard of the columns that verdicts look at."""
     columns = ["model", "is_null", "macro_f1", "ci_low", "ci_high", "null_macro_f1"]
