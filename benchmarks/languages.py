@@ -2,7 +2,7 @@
 
 Countries have places in a space that all languages share, and places of each language's own; a map is the
 cosines between them, as a model's maps are those between distributions. The truth of the agreement is that
-of 1,500 countries. Gains of a country's own language are differences of probabilities whose expected mean is
+of 1,200 countries. Gains of a country's own language are differences of probabilities whose expected mean is
 0, with domains that differ and three wordings each. Seeds are fixed.
 """
 
@@ -96,7 +96,7 @@ def simulated(simulations: int) -> Result:
     """Return coverage of the agreement and the levels of both tests."""
     coverage, levels, of_gains = [], [], []
     for shared in SHARED:
-        truth = 0.0 if shared == 0 else agreement(maps(np.random.default_rng(1), 1500, shared))
+        truth = 0.0 if shared == 0 else agreement(maps(np.random.default_rng(1), 1200, shared))
         for n in COUNTRIES:
             rng, groups = np.random.default_rng(n), intervals.jackknife_groups(n, 0)
             hits = []
