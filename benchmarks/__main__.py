@@ -22,6 +22,7 @@ FIGURES = {
     "replicas": "replicas",
     "coverage": "coverage",
     "sampled_spectra": "sampled_spectra",
+    "languages": "languages",
     "paired": "paired",
     "beyond_null": "beyond_null",
     "ranks": "ranks",

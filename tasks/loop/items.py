@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -56,6 +56,8 @@ class ItemScores(ScoringRequest[ItemLogprobs | str]):
     Attributes:
         questions: country -> the question about it; countries are the units.
         items: texts that are scored, each as the whole answer.
+        has_cue: the questions end with their own cue, a colon, so a base model gets them as they are, and the
+            item follows; after a full-width colon without a space. ``about`` has to tell.
     """
 
     kind: ClassVar[str] = "item_logprob"
@@ -64,6 +66,7 @@ class ItemScores(ScoringRequest[ItemLogprobs | str]):
 
     questions: Mapping[str, str]
     items: Sequence[str]
+    has_cue: bool = False
 
     @property
     def units(self) -> Sequence[str]:
@@ -79,7 +82,11 @@ class ItemScores(ScoringRequest[ItemLogprobs | str]):
 
     def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
         """Implement ``Request.compute``; one row per country and item."""
-        framed = engine.frame([self.questions[unit] for unit in units])
+        questions = [self.questions[unit] for unit in units]
+        framed = engine.frame(questions)
+        if self.has_cue and framed.style == "base":
+            full_width = questions[0].endswith(prompting.CUE_ENDS[1])
+            framed = replace(framed, prefixes=questions, lead="" if full_width else " ")
         continuations = [framed.lead + item for item in self.items]
         logprobs = engine.score(framed.prefixes, continuations, progress)
         n_tokens = engine.count_tokens(framed.prefixes[0], continuations)

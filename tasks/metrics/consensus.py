@@ -27,6 +27,9 @@ def competence(similarity: ArrayLike) -> FloatArray | None:
     matrix = as_square(similarity)
     n = len(matrix)
     values, vectors = eigh(matrix, subset_by_index=[max(n - 2, 0), n - 1])
+    if len(values) < min(n, 2):  # LAPACK returns none of two where many coincide
+        values, vectors = eigh(matrix)
+        values, vectors = values[-2:], vectors[:, -2:]
     leading, loading = float(values[-1]), vectors[:, -1]
     tolerance = 10 * n * np.finfo(np.float64).eps
     if n > 1 and leading - values[0] <= tolerance * leading:

@@ -18,7 +18,7 @@ SMALLER: dict[str, dict[str, Any]] = {
     "cure": {"judge_samples": 1, "batch": 256},
     "explication": {"repetitions": 1, "batch": 256},
     "fmlama": {"code_switching": False, "variants": [1]},
-    "spectral": {"variants": [1]},
+    "spectral": {"variants": [1], "languages": ["en", "es"]},
     "worldwise": {"repetitions": 1, "batch": 256},
 }
 """Evaluation -> smaller parameters than its net's, to run in seconds; the others run as in their nets."""

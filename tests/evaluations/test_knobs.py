@@ -46,7 +46,8 @@ BASE: Mapping[str, dict[str, Any]] = {
 }
 FILES = ("scenarios_file", "exemplars_file", "profiles_file", "values_file", "personas_file", "file")
 OTHER: Mapping[str, Mapping[str, Any]] = {
-    "spectral": {"countries": ["BR", "DE", "TR"], "domains": ["religions"], "variants": [1]},
+    "spectral": {"countries": ["BR", "DE", "TR"], "domains": ["religions"], "variants": [1],
+                 "languages": ["en", "es"]},
     "fmlama": {"variants": [1, 2], "origins": ["Japan"], "word_vectors": "x.vec", "judges": ["fake-b"]},
     "cure": {"items_per_benchmark": 20, "benchmarks": ["casa"], "modes": ["thin"], "judges": ["fake-b"]},
     "worldwise": {"cultures": ["IN", "US"], "targets": "seed_bucketed", "persona_language": "own",

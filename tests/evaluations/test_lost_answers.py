@@ -32,7 +32,10 @@ TREATMENT: Mapping[tuple[str, str], str] = {
     },
     **{("fmlama", metric): LIKELIHOODS for metric in ("map", "mws", "map_cv")},
     ("fmlama", "mes"): "the judge's loss, not the model's: unscored",
-    **{("spectral", m): LIKELIHOODS for m in ("macro_f1", "rank_spearman", "reference_mass")},
+    **{
+        ("spectral", m): LIKELIHOODS
+        for m in ("macro_f1", "rank_spearman", "reference_mass", "language_agreement")
+    },
     ("worldwise", "alignment"): "the paper names none; what has no text has no place on a dimension",
     ("worldwise", "alignment_gain"): "ours; as alignment",
 }

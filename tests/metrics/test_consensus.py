@@ -29,6 +29,14 @@ def test_countries_outside_the_largest_block_have_no_competence() -> None:
     assert competence(similarity) == pytest.approx([1, 1, 1, 0, 0], abs=1e-12)
 
 
+def test_many_equal_eigenvalues_below_the_leading_one_hide_it_not() -> None:
+    """LAPACK's search for the two largest eigenvalues of such a matrix returns none (n = 15)."""
+    for n in range(3, 40):
+        loadings = competence(np.full((n, n), 3 / 19) + np.eye(n) * 16 / 19)
+        assert loadings is not None
+        assert loadings == pytest.approx(np.full(n, loadings[0]))
+
+
 def test_identical_countries_are_fully_competent() -> None:
     assert competence(np.ones((5, 5))) == pytest.approx(np.ones(5))
     assert competence(np.ones((1, 1))) == pytest.approx([1])

@@ -43,6 +43,7 @@ VARIANTS = [
     ("worldwise", "one"),
     ("worldwise", "many"),
     ("spectral", "older"),
+    ("spectral", "languages"),
 ]
 
 
@@ -60,7 +61,7 @@ def store_cure(warehouse: Warehouse) -> None:
 
 
 def store_spectral(warehouse: Warehouse) -> None:
-    for config in ("older", "newer"):
+    for config in (spectral.LANGUAGES, "older", "newer"):
         spectral.store(warehouse, "model-a", config)
         spectral.store(warehouse, "null:list-frequency", config)
 

@@ -23,7 +23,10 @@ FOLDER = Path(__file__).parent / "views"
 VIEWS = {
     "cure": ("leaderboard_cure", "cure_thin_vs_thick", "cure_by_country", "cure_over_models", "cure_by_cue"),
     "fmlama": ("leaderboard_fmlama", "fmlama_by_origin", "fmlama_code_switching", "fmlama_errors"),
-    "spectral": ("leaderboard_spectral", "spectral_by_domain"),
+    "spectral": (
+        "leaderboard_spectral", "spectral_by_domain", "spectral_language", "spectral_language_pair",
+        "spectral_own_language",
+    ),
     "worldwise": (
         "leaderboard_worldwise", "worldwise_by_culture", "worldwise_by_dimension", "worldwise_values",
     ),

@@ -77,6 +77,34 @@ COMMENT ON COLUMN question.domain IS 'Domain: domain.domain.';
 COMMENT ON COLUMN question.variant IS 'Number of the wording within its domain, from 1.';
 COMMENT ON COLUMN question.template IS 'Text of the question; {country} stands for country.name.';
 
+CREATE TABLE question_text (
+    question VARCHAR,
+    language VARCHAR,
+    prefix VARCHAR NOT NULL,
+    template VARCHAR NOT NULL,
+    back_translation VARCHAR NOT NULL,
+    PRIMARY KEY (question, language)
+);
+COMMENT ON TABLE question_text IS 'The questions of spectral in other languages, translated and translated back; not checked by speakers.';
+COMMENT ON COLUMN question_text.question IS 'Question: question.question.';
+COMMENT ON COLUMN question_text.language IS 'Language, ISO 639-1.';
+COMMENT ON COLUMN question_text.prefix IS 'Instruction before the question.';
+COMMENT ON COLUMN question_text.template IS 'Text of the question, with a colon for a cue; {country} stands for the country''s name in item_name.';
+COMMENT ON COLUMN question_text.back_translation IS 'The question without the country, translated back into English in a second reading.';
+
+CREATE TABLE item_name (
+    item_list VARCHAR,
+    item VARCHAR,
+    language VARCHAR,
+    name VARCHAR NOT NULL,
+    PRIMARY KEY (item_list, item, language)
+);
+COMMENT ON TABLE item_name IS 'Names of items and countries in other languages, as they stand inside a sentence. An item without a row has no name there; a number is its own.';
+COMMENT ON COLUMN item_name.item_list IS 'Name of the list, item_list.item_list; or country.';
+COMMENT ON COLUMN item_name.item IS 'Item of the list, item.item; or country.country.';
+COMMENT ON COLUMN item_name.language IS 'Language, ISO 639-1.';
+COMMENT ON COLUMN item_name.name IS 'Name in that language; no other item of the list has it.';
+
 CREATE TABLE source (
     file VARCHAR PRIMARY KEY,
     source VARCHAR NOT NULL,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StringConstraints
 
+from tasks.engines.prompting import CUE_ENDS
+from tasks.evaluations.spectral.params import LANGUAGE
 from tasks.packs.shape import (
     REPLACES,
     ByName,
@@ -20,11 +22,19 @@ from tasks.packs.shape import (
     Text,
 )
 
+Language = Annotated[str, StringConstraints(pattern=LANGUAGE)]
+
 
 def _template(text: str) -> str:
     rest = text.replace("{country}", "", 1)
     if rest == text or "{" in rest or "}" in rest:
         raise ValueError("the text must hold {country} once, and no other braces")
+    return text
+
+
+def _with_cue(text: str) -> str:
+    if not _template(text).endswith(CUE_ENDS):
+        raise ValueError("the text must end with a colon, which the item follows")
     return text
 
 
@@ -73,6 +83,28 @@ class ListItemRow(PackRow):
     )
 
 
+class QuestionTextRow(PackRow):
+    """One wording of a domain's question in another language than English."""
+
+    domain: Name = Field(description="a domain of domain.csv, or a shipped one")
+    variant: Literal["1", "2", "3"] = Field(description="number of the wording: 1, 2 or 3")
+    language: Language = Field(description="code of the language, such as bn, or pt-BR")
+    prefix: Text = Field(description="instruction before the question, in that language")
+    template: Annotated[Text, AfterValidator(_with_cue)] = Field(
+        description="the question with {country} once and a colon at its end, so worded that names of "
+        "countries and items keep their plain form: Country: {country}. The currency of this country:"
+    )
+
+
+class ItemNameRow(PackRow):
+    """The name of an item or a country in another language than English."""
+
+    item_list: Name = Field(description="name of the list; or country")
+    item: Text = Field(description="the item as in its list; or the code of the country, such as FR")
+    language: Language = Field(description="code of the language")
+    name: Text = Field(description="its name in a sentence of that language, which no other item has")
+
+
 def join(rows: ByName, tables: ByName) -> ByName:
     """Return questions joined with their domains, and items, in the columns that the study reads."""
     domains = {row["domain"]: row for row in rows.get("domain", ())}
@@ -84,7 +116,11 @@ def join(rows: ByName, tables: ByName) -> ByName:
         for row in rows.get("question", ())
     ]
     items: Rows = [{"countries": [], **row} for row in rows.get("item", ())]
-    return {"question": questions, "item": items}
+    texts: Rows = [
+        {**row, "question": f"{row['domain']}-{row['variant']}"} for row in rows.get("question_text", ())
+    ]
+    names = rows.get("item_name", ())
+    return {"question": questions, "item": items, "question_text": texts, "item_name": names}
 
 
 PACK = Shape(
@@ -105,6 +141,15 @@ PACK = Shape(
             "item", ListItemRow, "Items of your own lists; a list needs at least two.", ("item_list", "item"),
             taken=Taken("item", ("item_list",)),
             refers=(Refers("countries", table="country", known_as="country"),),
+        ),
+        PackFile(
+            "question_text", QuestionTextRow, "Questions in other languages, for --languages.",
+            ("domain", "variant", "language"), over=Taken("question_text", ("question", "language")),
+            refers=(Refers("domain", file="domain", of="domain", table="question", known_as="domain"),),
+        ),
+        PackFile(
+            "item_name", ItemNameRow, "Names of items and countries in other languages.",
+            ("item_list", "item", "language"), over=Taken("item_name", ("item_list", "item", "language")),
         ),
         REPLACES,
     ),

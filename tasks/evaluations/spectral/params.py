@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,10 @@ SAMPLING_VERSION = 1
 """Part of config_hash where answers are sampled; raise it whenever an answer may count as another item."""
 
 
+LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
+"""Pattern of the codes of languages (BCP 47)."""
+
+
 class SpectralParams(GenerationParams):
     """Models to measure and questions to send.
 
@@ -25,6 +29,11 @@ class SpectralParams(GenerationParams):
     countries: list[str] | None = Field(None, description="ISO alpha-2 codes or names; empty: all 170")
     domains: list[str] | None = Field(None, description="domains of Table 1 or of packs; empty: all")
     variants: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="phrasings of each domain's question")
+    languages: list[Annotated[str, Field(pattern=LANGUAGE)]] | None = Field(
+        None,
+        description="languages of the questions, compared with one another: en, es, fr, de, pt, ru, ar, hi, "
+        "zh, ja, sw, tr, and those of packs; all have the same countries and items. Empty: English",
+    )
     human: str | None = Field(
         None,
         description="study of people (culturemeter people) whose ranking is the ground truth: STUDY for "

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.spectral.panel import Spectra, spectra
 from tasks.evaluations.spectral.sampling import counted, drawn, drawn_from, equal_countries
-from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
+from tasks.evaluations.spectral.study import ENGLISH, ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics import intervals, nulls, spectral
 from tasks.metrics.classification import rounded
 from tasks.metrics.types import FloatArray, IntArray
@@ -61,6 +61,8 @@ class QuestionScore:
             as unscored when aggregated).
         er_null, sr_null: of countries that all have one distribution.
         on_list: as of ``QuestionAnswers``.
+        er_mixed, sr_mixed: after the countries of each item are shuffled apart, which leaves what depends on
+            the list and its items alone; NaN in a study of one language.
     """
 
     question: SpectralQuestion
@@ -77,6 +79,8 @@ class QuestionScore:
     er_null: float = 1.0
     sr_null: float = math.inf
     on_list: FloatArray | None = None
+    er_mixed: float = math.nan
+    sr_mixed: float = math.nan
 
     @property
     def n_lost(self) -> int:
@@ -99,33 +103,57 @@ class ModelScore:
 def score_model(
     study: SpectralStudy,
     load: Callable[[SpectralQuestion], QuestionAnswers | str],
-    with_panel: bool = False,
 ) -> ModelScore:
-    """Score every question of a study.
+    """Score every question of a study, without the spectra under other choices.
 
     Args:
         load: returns the answers to a question, or the reason why there are none. A question is also unscored
             if any country has no distribution (a NaN, or no possible item).
-        with_panel: compute the spectra under other choices too.
     """
-    subsets = country_subsets(study)
-    scored: dict[str, QuestionScore] = {}
-    unscored: dict[str, str] = {}
-    panel: dict[str, Spectra] = {}
+    score, subsets = ModelScore({}, {}), country_subsets(study)
+    for question in study.questions:
+        _add(study, score, question, load(question), subsets)
+    return score
+
+
+def score_with_copy(
+    study: SpectralStudy, load: Callable[[SpectralQuestion], QuestionAnswers | str]
+) -> tuple[ModelScore, ModelScore]:
+    """Return a model's scores with the spectra under other choices, and those of its answers after the
+    countries are shuffled; see ``score_model``. Each question is loaded once.
+    """
+    own, copy, subsets = ModelScore({}, {}), ModelScore({}, {}), country_subsets(study)
     for question in study.questions:
         answers = load(question)
-        reason = answers if isinstance(answers, str) else _fault(study, answers)
-        if isinstance(answers, str) or reason:
-            unscored[question.question] = reason or "no answers"
-            continue
-        items = study.lists[question.item_list]
-        h = distribution(answers, items, study.params.normalisation)
-        scored[question.question] = score_question(study, question, h, subsets)
-        if answers.n_draws:
-            scored[question.question] = _with_null(scored[question.question], answers, study.params.seed)
-        if with_panel and not answers.n_draws:
-            panel[question.question] = spectra(answers.logprobs, answers.n_tokens, items)
-    return ModelScore(scored, unscored, panel)
+        _add(study, own, question, answers, subsets)
+        if not isinstance(answers, str):
+            if question.question in own.questions and not answers.n_draws:
+                items = study.lists[question.item_list]
+                own.panel[question.question] = spectra(answers.logprobs, answers.n_tokens, items)
+            answers = shuffled(study, answers, question)
+        _add(study, copy, question, answers, subsets)
+    return own, copy
+
+
+def _add(
+    study: SpectralStudy,
+    score: ModelScore,
+    question: SpectralQuestion,
+    answers: QuestionAnswers | str,
+    subsets: tuple[NDArray[np.intp], list[NDArray[np.intp]]],
+) -> None:
+    """Add a question's scores, or the reason why it has none."""
+    reason = answers if isinstance(answers, str) else _fault(study, answers)
+    if isinstance(answers, str) or reason:
+        score.unscored[question.question] = reason or "no answers"
+        return
+    h = distribution(answers, study.lists[question.item_list], study.params.normalisation)
+    found = score_question(study, question, h, subsets)
+    if study.others or study.is_other:
+        found = _with_mixed(found, h, _generator(study, question))
+    score.questions[question.question] = (
+        _with_null(found, answers, study.params.seed) if answers.n_draws else found
+    )
 
 
 def distribution(answers: QuestionAnswers, items: ItemList, normalisation: str) -> FloatArray:
@@ -210,6 +238,21 @@ def _with_null(score: QuestionScore, answers: QuestionAnswers, seed: int) -> Que
     return replace(score, er_null=float(er), sr_null=float(sr), on_list=answers.on_list)
 
 
+def _with_mixed(score: QuestionScore, h: FloatArray, rng: np.random.Generator) -> QuestionScore:
+    """Return the score with ER and SR after each item's probabilities are shuffled over countries."""
+    values = spectral.eigenvalues(rng.permuted(h, axis=0) + 1e-12)  # no country is without any item
+    return replace(
+        score, er_mixed=spectral.effective_rank(values), sr_mixed=spectral.spectral_gap_ratio(values)
+    )
+
+
+def _generator(study: SpectralStudy, question: SpectralQuestion) -> np.random.Generator:
+    """Return a generator of the question's own, in its language."""
+    index = [q.question for q in study.questions].index(question.question)
+    language = b"" if study.language == ENGLISH else study.language.encode()
+    return np.random.Generator(np.random.PCG64([study.params.seed, index, *language]))
+
+
 def membership(study: SpectralStudy, items: ItemList) -> NDArray[np.bool_]:
     """Return [n, t] whether the reference list has the item for the country."""
     row = {code: i for i, code in enumerate(study.countries)}
@@ -220,10 +263,9 @@ def membership(study: SpectralStudy, items: ItemList) -> NDArray[np.bool_]:
 
 
 def shuffled(study: SpectralStudy, answers: QuestionAnswers, question: SpectralQuestion) -> QuestionAnswers:
-    """Return the answers with the countries shuffled, differently for every question."""
-    index = [q.question for q in study.questions].index(question.question)
-    rng = np.random.Generator(np.random.PCG64([study.params.seed, index]))
-    return replace(answers, logprobs=nulls.shuffle_countries(answers.logprobs, rng))
+    """Return the answers with the countries shuffled, differently for every question and language."""
+    own = nulls.shuffle_countries(answers.logprobs, _generator(study, question))
+    return replace(answers, logprobs=own)
 
 
 def from_list(study: SpectralStudy, question: SpectralQuestion) -> QuestionAnswers:

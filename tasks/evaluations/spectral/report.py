@@ -13,11 +13,12 @@ from markupsafe import Markup
 
 from tasks.evaluations.spectral.panel import CHOICES
 from tasks.evaluations.spectral.sampling import counted
+from tasks.evaluations.spectral.study import ENGLISH
 from tasks.metrics.agreement import spearman_interval, spearman_test
 from tasks.report import Badge, Frames, Row, in_order_of, value_of, view
 from tasks.report.bars import Bars, Legend, bar_of
 from tasks.report.cache import digest
-from tasks.report.cells import col, isolated, left, name, names, put, small, td, th, words
+from tasks.report.cells import cell, col, isolated, left, name, names, put, small, td, th, words
 from tasks.report.clusters import MOST_LABELS, Clusters, Matrix, cluster, matrix_of, neighbours
 from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import Chart, picture
@@ -26,7 +27,7 @@ from tasks.report.parts import Box, Figure, Fold, Page, Part, Section, Text, bul
 from tasks.report.ranks import best, nulls, scored
 from tasks.report.spectra import Ranks, Spectrum
 from tasks.report.tables import Column, Numbers, is_null, table
-from tasks.report.text import compact, number, percent, plural, short
+from tasks.report.text import compact, listed, number, percent, plural, short
 
 LOOK_UP = "null:list-frequency"
 SHUFFLED = "null:shuffled("
@@ -56,6 +57,8 @@ class SpectralData(Frames):
     cohort: pl.DataFrame = view("report_cohort")
     doubts: pl.DataFrame = view("report_doubt")
     calibration: pl.DataFrame = view("spectral_calibration")
+    languages: pl.DataFrame = view("spectral_language")
+    own_language: pl.DataFrame = view("spectral_own_language")
 
     @property
     def is_sampled(self) -> bool:
@@ -310,6 +313,66 @@ def _sampled(data: SpectralData) -> list[Section]:
     return [Section("sampled", "What can written answers say?", [*text, shown])]
 
 
+def _languages(data: SpectralData) -> list[Section]:
+    """Return what the languages of the run share, model by model."""
+    if data.languages.is_empty():
+        foreign = set(data.params.get("languages") or ()) - {ENGLISH}
+        return [Section("languages", "In which language?", prose("**The questions and names are in {language}, translated for this project and not checked by speakers.** Below, questions are shown in English.", language=", ".join(foreign)))] if foreign else []
+    of = Numbers(data)
+    shown = dict(data.languages.select("language", "language_name").unique().rows())
+    codes = list(dict.fromkeys(data.languages["language"]))
+    kept = {code: {row["slice"].partition("/")[2] for row in data.values.filter(slice_kind="language_domain").to_dicts() if row["slice"].startswith(f"{code}/")} for code in codes[1:]}
+    absent: dict[str, list[str]] = {}
+    for code in codes[1:]:
+        labels = ", ".join(row["label"] for row in data.domains.to_dicts() if row["domain"] not in kept[code])
+        absent.setdefault(labels, []).append(shown[code])
+    lost = [put("{}: {}", listed(there), labels) for labels, there in absent.items() if labels]
+    text = prose("""**Questions and names in other languages were translated for this project, translated back, and not checked by speakers.** All languages have the same countries and items; a domain whose items have no names in a language is left out there.{lost} The leaderboard above is that of {first}.
+Do two languages agree on which countries are alike? The *agreement* is the rank correlation of the similarities between countries, mean over domains; 0 for shuffled countries, whose p is adjusted for all pairs of languages. Effective ranks and the order of domains agree for any model to some degree, because lists differ: their null keeps the lists and breaks the countries. **A model that translates the question first, or that has learnt one store of facts, agrees with itself: these numbers do not say which.** English questions are the paper’s, the others name the country first and end with a colon, so English differs from them by its form too.""",
+        lost=say(" Left out in {lost}.", lost=Markup("; ").join(lost)) if lost else "", first=shown[codes[0]])  # fmt: skip
+    summary = table("Agreement over all pairs of languages, with 95 % intervals over countries; p of shuffled countries", [
+        (left("Model"), lambda m: name(m)), of("language_agreement", "Agreement ↑", "of maps", sign=True, strong=True, null=True), of("language_agreement_p", "p", digits=3),
+        of("er_agreement", "Effective ranks", "agreement", sign=True, null=True), of("order_agreement", "Order of domains", "agreement", sign=True, null=True),
+        of("own_language_advantage", "Own language", "own items against English", digits=3, sign=True, null=True),
+    ], data.models, id="languages-all")  # fmt: skip
+    folds = [Fold(isolated(m), [_of_languages(data, m, codes, shown)], is_open=len(data.models) == 1) for m in data.models]
+    return [Section("languages", "Do languages agree?", [*text, summary, *folds, *_own_languages(data, shown)])]
+
+
+def _of_languages(data: SpectralData, m: str, codes: list[str], shown: Mapping[str, str]) -> Part:
+    """Return a model’s matrix of languages, beside its numbers in each."""
+    def pair(row: str, column: str) -> Markup:
+        first, second = sorted((row, column), key=codes.index)
+        found, p = (data.find(m, metric, "language_pair", f"{first}/{second}") for metric in ("language_agreement", "language_agreement_p"))
+        return td("") if row == column else cell(found, 2, sign=True, note="" if value_of(p) is None else f"p {number(value_of(p), 3)}")
+
+    def own(metric: str, code: str) -> Row | None:
+        return data.find(m, metric, *(("overall", "all") if code == codes[0] else ("language", code)))
+
+    return table("Agreement of maps between two languages with its 95 % interval and p; macro-F1 and own items in each language, over the domains that it has", [
+        (left("Language"), lambda code: th(shown[code])), *((col(shown[column]), lambda code, column=column: pair(code, column)) for column in codes),
+        (col("Macro-F1"), lambda code: cell(own("macro_f1", code), null=True, n=True)), (col("Own items"), lambda code: cell(own("reference_mass", code), 3, null=True)),
+    ], codes)  # fmt: skip
+
+
+def _own_languages(data: SpectralData, shown: Mapping[str, str]) -> list[Part]:
+    """Return the countries whose main language is in the run, those with the largest mean gain first."""
+    gains = data.own_language.filter(~pl.col("is_null"), pl.col("advantage").is_not_null())
+    if gains.is_empty():
+        return []
+    order = gains.group_by("country", "name", "language").agg(pl.col("advantage").mean()).sort("advantage", "country", descending=[True, False])
+    p = {(row["model"], row["country"]): row["p_holm"] for row in gains.to_dicts()}
+
+    def gain(m: str, country: str) -> Markup:
+        adjusted = p.get((m, country))
+        return cell(data.find(m, "own_language_advantage", "country", country), 3, sign=True, null=True, strong=adjusted is not None and adjusted < 0.05, note="" if adjusted is None else f"p {number(adjusted, 3)}")
+
+    return [table("Own-language advantage: probability of a country’s own items when asked in its main language, less that in English, with a 95 % interval over wordings; null: what that language adds for the countries whose main language it is not. In bold: p below 0.05, by Holm for all these countries. The largest mean comes first.", [
+        (left("Country"), lambda row: th(row["name"])), (left("Language"), lambda row: words(shown.get(row["language"], row["language"]))),
+        *((col(isolated(m)), lambda row, m=m: gain(m, row["country"])) for m in data.models),
+    ], order.to_dicts(), id="own-language", is_long=True)]  # fmt: skip
+
+
 def _countries(data: SpectralData) -> list[Part]:
     def mass(m: str, domain: Row) -> Markup:
         row = data.find(m, "reference_mass", "domain", domain["domain"])
@@ -402,7 +465,7 @@ def _page(data: SpectralData) -> Page:
         },
         board=[_board(data)],
         sections=[
-            Section("reading", "How to read this", _reading(data)), Section("categories", "Does a model sort domains as people do?", figures(data)), *_sampled(data), *_robustness(data),
+            Section("reading", "How to read this", _reading(data)), Section("categories", "Does a model sort domains as people do?", figures(data)), *_sampled(data), *_languages(data), *_robustness(data),
             Section("countries", "Does it know which country is which?", _countries(data)), Section("maps", "Which countries get similar answers?", country_maps(data)),
             Section("questions", "Every question", _questions(data)),
         ],

@@ -6,6 +6,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -70,6 +71,9 @@ def samples(
                     "top": [{"item": item, "probability": p} for item, p in top],
                 },
             )
+    for code, other in study.others.items():
+        for sample in samples(other, completions, load):
+            yield replace(sample, id=f"{code}/{sample.id}", metadata={**sample.metadata, "language": code})
 
 
 def _written(study: SpectralStudy, completions: Completions) -> Iterator[Sample]:

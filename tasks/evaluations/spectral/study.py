@@ -6,8 +6,8 @@ everything that determines the answers, so a later run that sends the same finds
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,9 @@ from tasks.identity import UnknownName, choose_codes, digest
 from tasks.loop.spread import share
 
 Row = Mapping[str, Any]
+
+ENGLISH = "en"
+"""Language of the paper's questions, and of item lists."""
 
 KNOBS = {"normalisation", "half_samples", "seed"}
 """Params whose values enter config_hash unchanged; countries, questions and items enter by their content."""
@@ -41,8 +44,9 @@ class SpectralQuestion:
     human_n: int = 0
 
     def prompt(self, country_name: str) -> str:
-        """ "{prefix_prompt} {main_prompt}" (appendix B.2)."""
-        return f"{self.prefix} {self.template.format(country=country_name)}"
+        """ "{prefix_prompt} {main_prompt}" (appendix B.2); no space follows an ideographic full stop."""
+        space = "" if self.prefix.endswith("\u3002") else " "
+        return f"{self.prefix}{space}{self.template.format(country=country_name)}"
 
 
 @dataclass(frozen=True)
@@ -67,13 +71,24 @@ class ItemList:
 
 @dataclass(frozen=True)
 class SpectralStudy:
-    """Everything that is sent, independent of the model. Countries map ISO codes to names in prompts."""
+    """Everything that is sent, independent of the model. Countries map ISO codes to names in prompts.
+
+    Attributes:
+        language: of all texts. others: language -> the same study in it, with the same countries and items,
+            and the domains that have names there.
+        is_other: whether it is one of another study's ``others``.
+        spoken: country -> its main language.
+    """
 
     params: SpectralParams
     countries: dict[str, str]
     questions: tuple[SpectralQuestion, ...]
     lists: dict[str, ItemList]
     reference_hash: str
+    language: str = ENGLISH
+    others: Mapping[str, SpectralStudy] = field(default_factory=dict)
+    is_other: bool = False
+    spoken: Mapping[str, str] = field(default_factory=dict)
 
     def config_hash(self) -> str:
         """Return the hash of everything that models must share for their numbers to be comparable."""
@@ -97,6 +112,9 @@ class SpectralStudy:
                 if self.is_sampled
                 else []
             )
+            + ([["language", self.language]] if self.language != ENGLISH else [])
+            + [["language", code, other.config_hash()] for code, other in self.others.items()]
+            + ([sorted(self.spoken.items())] if self.others else [])
         )
 
     @property
@@ -104,18 +122,32 @@ class SpectralStudy:
         """Whether distributions are estimated from answers that the model writes."""
         return self.params.elicit == "sampling"
 
+    @property
+    def in_languages(self) -> dict[str, SpectralStudy]:
+        """Return language -> the study in it, its own first."""
+        return {self.language: self, **self.others}
+
+    def name_of(self, text: str) -> str:
+        """Return the name of a domain or question in SQL: of one of ``others`` with its language."""
+        return f"{self.language}/{text}" if self.is_other else text
+
     def about(self, question: SpectralQuestion) -> list[str]:
         """Return everything that determines the answers to a question except the engine and the boundary
         rule.
         """
         item_hash = self.lists[question.item_list].hash
         wording = [question.prefix, question.template, item_hash, question.domain, question.question]
-        return ["spectral", *wording, self.reference_hash]
+        own = [] if self.language == ENGLISH else [self.language]
+        return ["spectral", *wording, self.reference_hash, *own]
 
     @property
     def materials(self) -> dict[str, str]:
-        """Return item list -> hash of its content."""
-        return {name: items.hash for name, items in self.lists.items()}
+        """Return item list -> hash of its content; of ``others`` with the language before the name."""
+        return {
+            study.name_of(name): items.hash
+            for study in self.in_languages.values()
+            for name, items in study.lists.items()
+        }
 
 
 def build_study(
@@ -124,13 +156,15 @@ def build_study(
     questions: Sequence[Row],
     items: Sequence[Row],
     human: Sequence[Row] = (),
+    shared: Callable[[str, Sequence[Row]], Sequence[Row]] = lambda name, rows: rows,
 ) -> SpectralStudy:
     """Choose countries, questions and items from the warehouse's reference rows.
 
     Args:
         countries: rows of ``country``. questions: rows of ``question`` joined with ``domain``.
         items: rows of ``current_item``. human: rows of ``human_domain``: one snapshot of the study in
-            ``params.human``. The returned params name this snapshot.
+            ``params.human``. The returned params name this snapshot. shared: name of a list, its rows ->
+        those that the run's languages share.
 
     Raises:
         UnknownName: a country or domain of the params is not among the rows.
@@ -164,7 +198,8 @@ def build_study(
     list_names = sorted({q.item_list for q in in_domains})
     at_most = share(params.limit, len(list_names), params.max_items, least=2)
     lists = {
-        name: _item_list(name, [r for r in items if r["item_list"] == name], at_most) for name in list_names
+        name: _item_list(name, shared(name, [r for r in items if r["item_list"] == name]), at_most)
+        for name in list_names
     }
     if params.human:
         snapshot = f"{human[0]['study']}:{human[0]['snapshot']}"

@@ -13,7 +13,7 @@ from tasks.evaluations.spectral import people
 from tasks.evaluations.spectral import rows as rows_of_categories
 from tasks.evaluations.spectral.panel import ALONE, CHOICES, NOT_THERE, Spectra, Spectrum, panel_rows, spectra
 from tasks.evaluations.spectral.people import UNKNOWN, UNORDERED, drawn_categories
-from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, score_model
+from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, score_model, score_with_copy
 from tasks.evaluations.spectral.rows import model_rows, robustness_rows, splits
 from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics import spectral
@@ -122,7 +122,7 @@ def test_the_headlines_own_choice_gives_the_headline(make_study: MakeStudy, norm
             )
             for q in study.questions
         }
-        models[name] = score_model(study, lambda q, own=tables: own[q.question], with_panel=True)
+        models[name] = score_with_copy(study, lambda q, own=tables: own[q.question])[0]
     split = splits(models, models)
     cohort = {name: score.panel for name, score in models.items()}
     for name, score in models.items():

@@ -40,9 +40,24 @@ SELECT run_id, metric,
         format('no order of {} domains can be told from a random one', n_domains))
 FROM own
 JOIN ordered USING (run_id)
-WHERE metric = 'rank_spearman' AND NOT coalesce(own.value > least_rho(n_domains) - 1e-9, false);
+WHERE metric = 'rank_spearman' AND NOT coalesce(own.value > least_rho(n_domains) - 1e-9, false)
+UNION ALL
+SELECT run_id, metric, 'questions and names in other languages were not checked by speakers'
+FROM own
+WHERE metric = 'language_agreement'
+UNION ALL
+SELECT own.run_id, metric, 'questions and names were not checked by speakers of the language'
+FROM own
+JOIN run USING (run_id)
+WHERE metric = 'macro_f1' AND len((run.params->'languages')::VARCHAR[]) > 0
+    AND NOT list_contains((run.params->'languages')::VARCHAR[], 'en')
+UNION ALL
+SELECT own.run_id, own.metric, format('shuffled countries agree as much in {:.2g} of cases', v.value)
+FROM own
+JOIN metric_value AS v ON v.run_id = own.run_id AND v.metric = 'language_agreement_p' AND v.slice_kind = 'overall'
+WHERE own.metric = 'language_agreement' AND v.value > 0.05;
 
-COMMENT ON VIEW spectral_doubt IS 'Rows that spectral adds to the view doubt: models whose macro-F1 random categories also reach or one model alone decides, or whose rank agreement random orders also reach.';
+COMMENT ON VIEW spectral_doubt IS 'Rows that spectral adds to the view doubt: models whose macro-F1 random categories also reach or one model alone decides, whose rank agreement random orders also reach, or whose languages were not checked by speakers.';
 COMMENT ON COLUMN spectral_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN spectral_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN spectral_doubt.reason IS 'Reason not to trust the headline.';

@@ -23,8 +23,36 @@ def metric(name: str, kind: str, part: str, value: float | None, **more: object)
     return row(name, (kind, part), value, **{"unscored_reason": reason, **counts, **more})
 
 
-def store(warehouse: Warehouse, model: str, config: str) -> None:
-    """Store a finished run with one unscored question and, for a model, its parts."""
+LANGUAGES = "languages"
+"""Configuration of a run in English and Spanish."""
+
+
+def language_rows() -> list[Row]:
+    """Return what a run in English and Spanish has beside the rows of one language."""
+    everywhere, pair, country = ("overall", "all"), ("language_pair", "en/es"), ("country", "FR")
+    agreeing = (everywhere, pair, ("domain", "currency"), ("language_pair_domain", "en/es/currency"))
+    ends = {"ci_low": 0.3, "ci_high": 0.5, "null_value": 0.0}
+    rows = [metric("language_agreement", *where, 0.4, **ends) for where in agreeing]
+    for where in (everywhere, pair):
+        rows += [metric(name, *where, 0.6, null_value=0.5) for name in ("er_agreement", "order_agreement")]
+        rows.append(metric("language_agreement_p", *where, 0.001))
+    rows += [
+        metric("macro_f1", "language", "es", 0.3, ci_low=0.1, ci_high=0.5, null_value=0.2),
+        metric("reference_mass", "language", "es", 0.2, null_value=0.1),
+        metric("reference_mass", "language_domain", "es/currency", 0.2, null_value=0.1),
+        metric("own_language_advantage", *everywhere, 0.05, null_value=0.01),
+        metric("own_language_advantage", *country, 0.05, ci_low=0.01, ci_high=0.09, null_value=0.01),
+        metric("own_language_p", *country, 0.03),
+        metric("own_language_advantage", "country", "IT", None),
+        metric("own_language_p", "country", "IT", None),
+    ]
+    return rows
+
+
+def store(warehouse: Warehouse, model: str, config: str, **params: Any) -> None:
+    """Store a finished run with one unscored question and, for a model, its parts; of the configuration
+    ``LANGUAGES`` in two languages.
+    """
     rows = [
         metric("macro_f1", "overall", "all", 0.5, ci_low=0.4, ci_high=0.6, null_value=0.2),
         metric("rank_spearman", "overall", "all", 0.5),
@@ -38,7 +66,10 @@ def store(warehouse: Warehouse, model: str, config: str) -> None:
             for m in ("effective_rank", "spectral_gap_ratio", "er_high", "sr_high")
         ]
     rows += [metric("competence", "domain_country", f"currency/{c}", 0.9) for c in CODES]
-    run_id = store_run(warehouse, "spectral", model, rows, PARAMS, config)
+    params = PARAMS | params
+    if config == LANGUAGES:
+        rows, params = [*rows, *language_rows()], PARAMS | {"languages": ["es", "en"]}
+    run_id = store_run(warehouse, "spectral", model, rows, params, config)
     requests = pl.DataFrame(
         [(f"{run_id}/{q}", d, q) for d, q in QUESTIONS],
         schema=["request_hash", "topic", "label"],

@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 
 from deployments.show.report import read_data
-from tasks.evaluations.spectral.report import SpectralData, own_items, shuffled_copies
+from tasks.evaluations.spectral.report import REPORT, SpectralData, own_items, shuffled_copies
 from tasks.report.clusters import Matrix, cluster, matrix_of, neighbours
 from tasks.report.spectra import Spectrum, sr_ranks
-from tests.evaluations.spectral.report.example_run import CODES, store
+from tests.evaluations.spectral.report.example_run import CODES, LANGUAGES, store
+from tests.report.pages import parsed, section
 from warehouse import Warehouse
 
 
@@ -36,6 +37,29 @@ def test_every_frame_is_filled_from_the_newest_configuration(data: SpectralData)
     assert data.configurations["configuration"].to_list() == ["newer", "older"]
     (row,) = data.unscored.to_dicts()
     assert row["metric"] == "effective_rank, er_high, spectral_gap_ratio, sr_high"
+
+
+def test_the_page_of_several_languages_says_what_was_not_checked_and_what_is_left_out(
+    copied_home: Callable[[], Path],
+) -> None:
+    warehouse = Warehouse.open(copied_home())
+    store(warehouse, "model-a", LANGUAGES)
+    text = section(parsed(REPORT, read_data(warehouse, "spectral")), "languages")
+    assert "translated back, and not checked by speakers" in text
+    assert "Left out in Spanish: Religions, Holidays." in text
+    assert "A model that translates the question first" in text
+    store(warehouse, "model-a", "newer")
+    assert parsed(REPORT, read_data(warehouse, "spectral")).select_one("#languages") is None
+
+
+def test_a_run_in_another_language_alone_says_that_nobody_checked_it(copied_home: Callable[[], Path]) -> None:
+    warehouse = Warehouse.open(copied_home())
+    store(warehouse, "model-a", "es", languages=["es"])
+    data: SpectralData = read_data(warehouse, "spectral")
+    assert "are in es, translated for this project and not checked" in section(
+        parsed(REPORT, data), "languages"
+    )
+    assert data.doubts.filter(metric="macro_f1")["reason"].str.contains("speakers").sum() == 1
 
 
 def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
