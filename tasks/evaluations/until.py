@@ -89,7 +89,6 @@ class UntilStudy:
     other: Mapping[str, float]
     undecided: set[tuple[str, str, int]] = field(default_factory=set, compare=False, repr=False)
     _parts: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
-    _nulls: dict[str, float | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the whole study."""
@@ -150,7 +149,7 @@ class UntilStudy:
         """Return the expected number of items, and the forecast in words."""
         target = 0.0
         if self.rule.kind != "width":
-            null = self.mean.null(self.whole, {}) if self.rule.kind == "beyond-null" else 0.0
+            null = self.own_null if self.rule.kind == "beyond-null" else 0.0
             target = 0.0 if null is None else self.scaled(null)
         n, (mean, imagined) = len(self.order.names), expected(self.order, self.sized, target)
         words = f"until {self.rule}: expected {mean:,.0f} of {n:,} items if a model {imagined}; at most all"
@@ -163,15 +162,23 @@ class UntilStudy:
             self._parts[place] = self.mean.only(self.whole, positions)
         return self._parts[place]
 
+    @cached_property
+    def own_null(self) -> float | None:
+        """Return the null of all items; None if it needs verdicts of judges."""
+        return self.mean.null(self.whole, {})
+
+    @property
+    def needs_shared(self) -> bool:
+        """Return whether the decision needs a null that judges have to judge."""
+        return self.rule.kind == "beyond-null" and self.own_null is None
+
     def null(self, completions: Completions) -> float | None:
-        """Return the null of all items, from the study's own answers so far."""
+        """Return the null of all items, from the study's own answers so far; None if it is not known yet."""
         shared = self.evaluation.shared
-        if shared is None and "" in self._nulls:
-            return self._nulls[""]
+        if shared is None or not self.needs_shared:
+            return self.own_null
         alone = Completions(None, completions.engines, completions.read)
-        found = self.mean.null(self.whole, shared.read(self.whole, alone) if shared else None)
-        self._nulls[""] = found
-        return found
+        return self.mean.null(self.whole, shared.read(self.whole, alone))
 
     def target(self, completions: Completions) -> float | None:
         """Return the mean that the interval has to exclude, in [0, 1]; None: there is none, or not yet."""
@@ -182,9 +189,12 @@ class UntilStudy:
 
     def asked(self, place: int, completions: Completions) -> list[Request[Any]]:
         """Return the requests of the items that are sent by a look, and those that its decision needs."""
-        shared = self.evaluation.shared if self.rule.kind == "beyond-null" else None
-        own = list(self.mean.ask(self.part(place), completions))
-        return [*own, *(shared.ask(self.whole, completions) if shared else ())]
+        return [*self.mean.ask(self.part(place), completions), *self.asked_shared(completions)]
+
+    def asked_shared(self, completions: Completions) -> Sequence[Request[Any]]:
+        """Return the requests of the study itself, if the decision needs them."""
+        shared = self.evaluation.shared
+        return shared.ask(self.whole, completions) if shared and self.needs_shared else ()
 
     def sent(self, place: int, completions: Completions, shared: Any = None) -> Sent:
         """Return what a model was sent by a look, with its answers."""
@@ -301,7 +311,11 @@ def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluati
         refused=whole_of(evaluation.refused), content=whole_of(evaluation.content),
         shared=shared and replace(
             shared,
-            ask=lambda study, completions: shared.ask(getattr(study, "whole", study), completions),
+            ask=lambda study, completions: (
+                study.asked_shared(completions)
+                if isinstance(study, UntilStudy)
+                else shared.ask(study, completions)
+            ),
             read=lambda study, completions: shared.read(getattr(study, "whole", study), completions),
         ),
         samples=samples if evaluation.samples else None,
@@ -342,14 +356,15 @@ def _rows(study: UntilStudy, cohort: Cohort[Any], shared: Any) -> Tables:
     config = comparable(study)
     alone = study.evaluation.rows(study.whole, Cohort({}, {}, {}), shared)
     metrics: dict[str, Sequence[Metric]] = {
-        name: [row for row in own if row.metric == study.metric and row[1:3] == OVERALL]
+        name: [row for row in own if row[:3] == (study.metric, *OVERALL) and row.value is not None]
         for name, own in alone.metrics.items()
+        if study.needs_shared or study.own_null is not None  # others may have been judged for another run
     }
     details: dict[str, Sequence[Detail]] = {}
     for model, (sent, null) in cohort.models.items():
         metrics[model] = list(_model_rows(study, sent, null))
         of_part = Cohort({model: sent.answers}, {}, cohort.engines)
-        tables = study.evaluation.rows(sent.study, of_part, shared)
+        tables = study.evaluation.rows(sent.study, of_part, None)  # no check of a judge, which has all items
         details[model] = [
             replace(detail, frame=_of_headline(detail.frame, config)) for detail in tables.details[model]
         ]
@@ -425,19 +440,21 @@ def _later(study: UntilStudy) -> Iterator[Later]:
         r for r in study.mean.ask(study.mean.only(study.whole, range(n)), _NOTHING) if r.at_most(r.units)
     ]
     most = [each for request in writing for each in request.at_most(request.units)]
+    often = max(1.0, len(most) / n)  # texts about an item
     if most and n > first:
         tokens = [each.prompt_tokens + each.completion_tokens for each in most]
-        per_item = len(most) / n
-        prompt = float(np.mean([each.prompt_tokens for each in most]))
-        completion = float(np.mean([each.completion_tokens for each in most])) / 2
-        usual = (max(0.0, mean - first) * per_item, prompt, completion)
-        left = round((n - first) * per_item)
-        yield Later("candidate", "", left, round(float(np.mean(tokens))), usual=usual)
+        prompt, completion = (
+            float(np.mean([getattr(each, f"{of}_tokens") for each in most]))
+            for of in ("prompt", "completion")
+        )
+        usual = (max(0.0, mean - first) * often, prompt, completion / 2)
+        yield Later("candidate", "", round((n - first) * often), round(float(np.mean(tokens))), usual=usual)
     for each in study.evaluation.later(study.whole):
         if each.is_shared or not each.usual:
             yield each
-        else:
-            yield replace(each, usual=(each.usual[0] * mean / n, *each.usual[1:]))
+        else:  # no text of another condition, and none of a control, is sent
+            usual = (min(each.usual[0], mean * often), *each.usual[1:])
+            yield replace(each, n=min(each.n, round(n * often)), usual=usual)
 
 
 _NOTHING = Completions(

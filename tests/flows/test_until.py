@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from deployments.evaluations import params
 from flows.evaluation import evaluate
 from flows.session import prepare
 from flows.stored import recomputed
+from tasks import registry
 from tasks.loop import steps
 from tests.engines.test_openai import completion
 from tests.evaluations.recipe.made import evaluation
@@ -131,13 +133,14 @@ def run_config(**knobs: Any) -> str:
 def test_model_is_separate_from_another_ones_full_run(warehouse: Warehouse, far: HttpServer) -> None:
     with pytest.raises(ValueError, match="null has no finished full run under configuration"):
         run("strong", until="separates null")
+    with pytest.raises(ValueError, match="cure is sent whole: it has more headlines than one"):
+        evaluate(registry.evaluation("cure"), params("cure")(models=["far"], until="beyond-null"))
     run("null")
     config = run("strong", until="separates null")
     own = numbers(warehouse, config, "strong")
     assert own["difference_from_other"]["ci_low"] > 0
     assert own["share_sent"]["value"] < 0.5
     assert own["accuracy"]["ci_low"] < own["accuracy"]["value"] <= own["accuracy"]["ci_high"]
-    assert config != run_config(until="separates null", seed=1)
 
 
 def test_width_is_that_of_the_sets_own_mean(warehouse: Warehouse, far: HttpServer) -> None:
@@ -171,6 +174,10 @@ def test_lost_answers_do_not_hold_a_run_up(
 
 def test_plan_says_what_is_expected_and_at_most(warehouse: Warehouse, far: HttpServer) -> None:
     session = prepare(OWN, OWN.params(models=["strong"], until="beyond-null"))
+    rules = ({}, {"until": "beyond-null"}, {"until": "beyond-null", "seed": 1}, {"until": "width 0.1"})
+    assert len({run_config(**rule) for rule in rules}) == 4, (
+        "no rule, order or full run shares a configuration"
+    )
     (line,), (later,) = session.plan.lines, session.plan.later
     assert line.left == 20
     assert later.n == N - 20
