@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from flows.session import prepare
 from flows.stored import recomputed
 from tasks import registry
 from tasks.loop import steps
+from tasks.loop import until as loop_until
 from tests.engines.test_openai import completion
 from tests.evaluations.recipe.made import evaluation
 from tests.http_server import Answer, HttpServer, Request, Send
@@ -56,6 +57,39 @@ def far(warehouse: Warehouse) -> Iterator[HttpServer]:
         )
     yield server
     server.close()
+
+
+HARNESS = Path(__file__).parents[1] / "evaluations" / "harness" / "files"
+STOPPABLE: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "choice": (lambda: evaluation("choice"), {}),
+    "judged": (lambda: evaluation("judged"), {"judges": ["fake-b"]}),
+    "short_answer": (lambda: evaluation("short_answer"), {}),
+    "culturall": (lambda: registry.evaluation("culturall"), {"judges": ["fake-b"], "limit": 16}),
+    "harness": (
+        lambda: registry.evaluation("harness"),
+        {"tasks": [str(HARNESS / "choice.yaml"), str(HARNESS / "written.yaml")], "cluster": "place"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STOPPABLE)
+def test_numbers_of_every_such_evaluation_are_the_same_before_and_after_a_full_run(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(loop_until, "FIRST", 4)
+    make, knobs = STOPPABLE[name]
+    own = make()
+    configs = [
+        evaluate(own, own.params(models=["fake-a"], until=until, **knobs))
+        for until in ("beyond-null", "width 0.9", "")
+    ]
+    assert len(set(configs)) == 3
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    compared = list(recomputed(lambda _: own))
+    assert [(each.reason, each.differences) for each in compared] == [("", [])] * 3
+    for config in configs[:2]:
+        assert 0 < numbers(warehouse, config, "fake-a")["share_sent"]["value"] <= 1
+    assert numbers(warehouse, configs[1], "fake-a")["share_sent"]["value"] < 1
 
 
 def run(*models: str, **knobs: Any) -> str:
