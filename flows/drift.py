@@ -57,8 +57,7 @@ class DriftParams(BaseModel):
     profile: str | None = Field(None, description="only runs of this profile; empty: all")
     config: str | None = Field(None, description="only runs whose config_hash begins with this; empty: all")
     looks: int = Field(
-        1, ge=1, description="how often drift is looked at, such as 52 for weekly looks in a year; the level "
-        "is divided by it",
+        1, ge=1, description="number of looks that keep the level of 5 % together, such as 52 in a year",
     )  # fmt: skip
 
 

@@ -242,7 +242,8 @@ def drift(
     profile: Annotated[str | None, typer.Option(help="only runs of this profile")] = None,
     config: Annotated[str | None, typer.Option(help="only runs whose config_hash begins with this")] = None,
     looks: Annotated[
-        int, typer.Option(min=1, help="how often you look, such as 52 in a year: the level is divided by it")
+        int,
+        typer.Option(min=1, help="number of looks that keep the level of 5 % together, such as 52 in a year"),
     ] = 1,
     form: As = Format.table,
     wide: Wide = False,

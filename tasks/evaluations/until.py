@@ -64,7 +64,7 @@ class ItemMean:
 
 @dataclass(frozen=True)
 class Sent:
-    """What a model was sent: the study of these items, how many there are, its answers, and all scores."""
+    """Items that a model was sent: their study, how many there are, its answers, and all scores."""
 
     study: Any
     n: int

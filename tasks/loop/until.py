@@ -32,9 +32,9 @@ VERSION = 1
 LEVEL = 0.05
 """Probability, at most, of a wrong decision, or of an interval without the mean, over all looks."""
 FIRST, GROWTH = 20, 1.2
-"""Items at the first look, and how many times more at each next one."""
+"""Items at the first look, and the ratio of those at one look to those at the look before."""
 DEEPER = 4
-"""How many times more items of a cluster each layer has."""
+"""Ratio of the items of a cluster in one layer to those in the layer before."""
 DRAWS, GAP = 21, 0.1
 """Imagined runs of a plan's forecast, and the difference between two models that it imagines, as a share of
 the range."""
@@ -43,7 +43,7 @@ BEYOND, WIDTH, SEPARATES = "beyond-null", "width", "separates"
 
 
 class Rule(NamedTuple):
-    """What ends a run. width: of the interval; other: the model to separate from."""
+    """A rule that ends a run. width: of the interval; other: the model to separate from."""
 
     kind: Literal["beyond-null", "width", "separates"]
     width: float = 0.0
@@ -174,7 +174,7 @@ class Order:
 
 
 class Look(NamedTuple):
-    """What a look sees. value: the mean so far; None without any. interval: holds at all looks together."""
+    """A look at the answers. value: the mean; None without any. interval: holds at all looks together."""
 
     value: float | None
     interval: Interval
@@ -250,7 +250,7 @@ def expected(order: Order, rule: Rule, target: float) -> tuple[float, str]:
 
 
 class _Layer(NamedTuple):
-    """What a layer has drawn. means, weights: of clusters, in their order; whole: the t interval, once all
+    """The draws of a layer. means, weights: of clusters, in their order; whole: the t interval, once all
     clusters are drawn. Each of the two misses with alpha at most.
     """
 
