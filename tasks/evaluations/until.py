@@ -293,7 +293,7 @@ def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluati
         return _later(study) if isinstance(study, UntilStudy) else evaluation.later(study)
 
     def size(study: Any) -> str:
-        own = evaluation.size(getattr(study, "whole", study))
+        own = evaluation.size(_whole(study))
         return f"{own}\n{study.forecast[1]}" if isinstance(study, UntilStudy) else own
 
     def samples(study: Any, completions: Completions) -> Iterable[Sample]:
@@ -303,7 +303,7 @@ def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluati
         return evaluation.samples(study, completions)
 
     def whole_of(make: Callable[[Any], Any] | None) -> Any:
-        return None if make is None else lambda study: make(getattr(study, "whole", study))
+        return None if make is None else lambda study: make(_whole(study))
 
     return replace(
         evaluation,
@@ -316,11 +316,15 @@ def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluati
                 if isinstance(study, UntilStudy)
                 else shared.ask(study, completions)
             ),
-            read=lambda study, completions: shared.read(getattr(study, "whole", study), completions),
+            read=lambda study, completions: shared.read(_whole(study), completions),
         ),
         samples=samples if evaluation.samples else None,
         about=evaluation.about and replace(evaluation.about, more=_catalogue(evaluation.about.more)),
     )  # fmt: skip
+
+
+def _whole(study: Any) -> Any:
+    return study.whole if isinstance(study, UntilStudy) else study
 
 
 def _other(name: str, rule: Rule, mean: ItemMean, whole: Any, tables: Mapping[str, Rows]) -> dict[str, float]:

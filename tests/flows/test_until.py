@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import params
+from deployments.show.losses import sent
 from flows.evaluation import evaluate
 from flows.session import prepare
 from flows.stored import recomputed
@@ -119,6 +120,11 @@ def test_run_ends_once_the_model_is_beyond_the_null_and_a_full_run_is_as_if_it_h
     assert strong["accuracy"]["n_scored"] == round(share * N)
     assert null["accuracy"]["value"] == pytest.approx(0.7)
     assert null["accuracy"]["profile"] == "custom, until beyond-null"
+    said = sent(warehouse, OWN.name, config)
+    assert said[0].startswith(
+        "null: 120 of 120 items sent (100%) until beyond-null: its interval holds at every"
+    )
+    assert said[1].startswith(f"strong: {round(share * N)} of 120 items sent ")
     assert run_checks(warehouse)["n_violations"].sum() == 0
     assert [r.differences for r in recomputed(lambda name: OWN)] == [[]]
 
