@@ -3,7 +3,7 @@
 Two questions need two samples. Whether a model is *beyond its null*, or *separate* from another model, is
 asked of the model, of whom the items are a sample in clusters. So clusters come in a random order, and what
 is known of a cluster is one draw: the mean of its items so far, which counts like the cluster's size. First
-one item of each cluster is sent, then four, sixteen, and so on (*layers*); a layer has a confidence
+one item of each cluster is sent, then three, nine, and so on (*layers*); a layer has a confidence
 sequence of its own and an equal share of the level. How *wide* the interval of the set's own mean is, is
 asked of the set. Its items are the population, drawn one by one without replacement, so their clusters do
 not matter.
@@ -33,7 +33,7 @@ LEVEL = 0.05
 """Probability, at most, of a wrong decision, or of an interval without the mean, over all looks."""
 FIRST, GROWTH = 20, 1.2
 """Items at the first look, and the ratio of those at one look to those at the look before."""
-DEEPER = 4
+DEEPER = 3
 """Ratio of the items of a cluster in one layer to those in the layer before."""
 DRAWS, GAP = 21, 0.1
 """Imagined runs of a plan's forecast, and the difference between two models that it imagines, as a share of

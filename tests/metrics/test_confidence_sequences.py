@@ -76,6 +76,15 @@ def test_level_is_exact_at_every_look_together(m: float) -> None:
     assert 0.002 < lost <= alpha
 
 
+@given(values, st.floats(0.05, 0.95))
+def test_mean_is_excluded_once_the_capital_reaches_one_over_alpha(x: list[float], mean: float) -> None:
+    capital = float(np.exp(log_capital(x, mean).max()))
+    assert is_above(x, mean, 1.001 / capital)
+    assert not is_above(x, mean, 0.999 / capital)
+    level = 0.999 / max(capital, float(np.exp(log_capital(1 - np.array(x), 1 - mean).max())))
+    assert side_of(x, mean, 2 * level) == 0, "each side has half of the level"
+
+
 @given(values, unit, unit)
 def test_capital_falls_as_the_mean_rises(x: list[float], one: float, other: float) -> None:
     low, high = sorted((one, other))
