@@ -27,6 +27,8 @@ FIGURES = {
     "beyond_null": "beyond_null",
     "ranks": "ranks",
     "gates": "gates",
+    "until": "until",
+    "until_looks": "until",
     "ppi": "ppi",
     "history": "history",
     "many_runs": "many_runs",

@@ -1,7 +1,7 @@
 """Has a model moved since the last occasion? Paired headlines, and bit-equality of local engines' answers.
 
 p-values are Holm-adjusted over all headlines of all models compared, so unchanged models cause an event in
-fewer than 5 of 100 comparisons.
+fewer than 5 of 100 comparisons, or of 100 series of as many as ``looks`` says.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ class DriftParams(BaseModel):
     )
     profile: str | None = Field(None, description="only runs of this profile; empty: all")
     config: str | None = Field(None, description="only runs whose config_hash begins with this; empty: all")
+    looks: int = Field(
+        1, ge=1, description="number of looks that keep the level of 5 % together, such as 52 in a year",
+    )  # fmt: skip
 
 
 @flow(name="drift", flow_run_name="drift", validate_parameters=True)
@@ -73,7 +76,8 @@ def drift(params: DriftParams) -> int:
 def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[str]]:
     """Return all models' differences (newest occasion minus the one before) and notes on local engines.
 
-    Columns: those of ``comparison.differences``, and moved: whether the adjusted p-value is below ``LEVEL``.
+    Columns: those of ``comparison.differences``, and moved: whether the adjusted p-value is below ``LEVEL``
+    over the number of looks.
     """
     since = None if params.days is None else now() - timedelta(params.days)
     pairs = [
@@ -88,7 +92,9 @@ def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[
         if (params.evaluations is None or pair[0].evaluation in params.evaluations)
         and (since is None or pair[0].finished_at >= since)
     ]
-    table = differences(warehouse, pairs).with_columns(moved=(pl.col("p_holm") < LEVEL).fill_null(False))
+    table = differences(warehouse, pairs).with_columns(
+        moved=(pl.col("p_holm") < LEVEL / params.looks).fill_null(False)
+    )
     local = [pair for pair in pairs if pair[0].kind not in REMOTE]
     return table, [_note(warehouse, pair, table) for pair in local]
 

@@ -10,20 +10,40 @@ import re
 from typing import Any
 
 from tasks.evaluations.contract import Evaluation, Params
+from tasks.evaluations.until import OTHER_TABLE
+from tasks.loop.until import SEPARATES, Rule
 from tasks.packs import check
 from tasks.packs.folder import folder_of
 from tasks.packs.shape import ByName, PackContent, Shape
-from warehouse import Warehouse, WarehouseError, read_pack
+from warehouse import Warehouse, WarehouseError, read_pack, read_points
+
+_OTHER = """
+SELECT r.run_id, r.config_hash, list(m.metric) AS headlines
+FROM run AS r JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline
+WHERE r.evaluation = ? AND r.model = ? AND r.status = 'finished'
+GROUP BY r.run_id, r.config_hash, r.finished_at ORDER BY r.finished_at, r.run_id
+"""
 
 
 def tables_of(evaluation: Evaluation[Any, Any, Any], params: Params) -> ByName:
-    """Return the rows of each of an evaluation's SELECTs; a $name in one is the param of that name."""
+    """Return the rows of each of an evaluation's SELECTs; a $name in one is the param of that name. With them
+    are the points of the model that a run is to be separate from.
+    """
     warehouse = Warehouse.open()
     knobs = {
         name: {knob: getattr(params, knob) for knob in re.findall(r"\$([a-z_]+)", sql)}
         for name, sql in evaluation.tables.items()
     }
-    return {name: warehouse.query(sql, knobs[name]).to_dicts() for name, sql in evaluation.tables.items()}
+    own = {name: warehouse.query(sql, knobs[name]).to_dicts() for name, sql in evaluation.tables.items()}
+    if params.until.startswith(SEPARATES):
+        runs = warehouse.query(_OTHER, [evaluation.name, Rule.parsed(params.until).other]).to_dicts()
+        points = read_points(warehouse, {run["run_id"]: run["headlines"] for run in runs})
+        own[OTHER_TABLE] = [
+            {**point, "config_hash": run["config_hash"]}
+            for run in runs
+            for point in points[run["run_id"]].to_dicts()
+        ]
+    return own
 
 
 def with_packs(

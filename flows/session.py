@@ -115,7 +115,7 @@ class RunSession:
     def completions(self, model: str) -> Completions:
         """Return the stored completions of a model's requests; decoded ones are cached between rounds."""
         candidate, decoded = self.candidates.get(model), self._decoded.get(model)
-        return Completions(candidate, self.engines, steps.stored, decoded)
+        return Completions(candidate, self.engines, steps.stored, decoded, self._ledger.lost)
 
     def meter(self, model: str) -> Meter:
         """Return the meter of one model's budget, which its candidate and judges share."""
@@ -405,6 +405,8 @@ def build(
     evaluation: Evaluation[Any, Any, Any], params: Params
 ) -> tuple[Study, dict[str, Engine], tuple[PackContent, ...]]:
     """Return the study, its other engines by name, and its packs. Raises as ``prepare`` does."""
+    if params.until and evaluation.whole:
+        raise ValueError(f"--until: {evaluation.name} is sent whole: {evaluation.whole}")
     engines = {
         name: replace(steps.engine_of(name, role), occasion=params.occasion)
         for name, role in evaluation.engines(params).items()

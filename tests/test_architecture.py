@@ -57,6 +57,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
     loop = (*BELOW, "tasks.loop")
     contract = ("tasks.evaluations.contract", "tasks.evaluations.about")
     shared = (*loop, "tasks.judging", "tasks.people", "tasks.packs", "tasks.evaluations.choosing")
+    shared = (*shared, "tasks.evaluations.until")
     match rest:
         case ["metrics", *_]:
             return ("tasks.metrics",)
@@ -80,6 +81,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return (f"tasks.{room}", *loop)
         case ["evaluations", "about.py" | "contract.py" | "choosing.py" | "__init__.py"]:
             return (*loop, "tasks.packs.shape", "tasks.evaluations.about")
+        case ["evaluations", "until.py"]:
+            return (*loop, *contract)
         case ["evaluations", name, "report.py" | "frames.py"]:
             return (f"tasks.evaluations.{name}", "tasks.report", "tasks.metrics")
         case ["evaluations", "recipe", *_]:

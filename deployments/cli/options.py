@@ -21,7 +21,14 @@ from tasks.parsing import plain
 
 WHAT, HOW_MUCH, ENGINES, RUN = "What is measured", "How much", "Engines", "Run and output"
 
-_PANELS = {"models": ENGINES, "dtype": ENGINES, "occasion": RUN, "cohort": RUN, "seed": HOW_MUCH}
+_PANELS = {
+    "models": ENGINES,
+    "dtype": ENGINES,
+    "occasion": RUN,
+    "cohort": RUN,
+    "seed": HOW_MUCH,
+    "until": HOW_MUCH,
+}
 _OF_ENGINES = ("judge", "simulator", "embedder", "word_vectors", "temperature", "max_tokens")
 """Name parts of fields that go under the heading Engines."""
 

@@ -78,7 +78,7 @@ def leaderboard(
     """
     from deployments.show import boards, report
     from deployments.show.configurations import cohort_line, other_configurations
-    from deployments.show.losses import losses
+    from deployments.show.losses import losses, sent
 
     with errors():
         if (with_history or published) and occasion is not None:
@@ -100,7 +100,9 @@ def leaderboard(
         title += "" if occasion is None else f", occasion {occasion}"
         door, beyond = doors()[name], boards.beyond_null(warehouse, name, key, occasion)
         of_cohort = cohort_line(warehouse, name, key, door.cohort)
-        said = losses(warehouse, name, key) + ([] if config else other_configurations(warehouse, name, key))
+        said = [*sent(warehouse, name, key), *losses(warehouse, name, key)] + (
+            [] if config else other_configurations(warehouse, name, key)
+        )
         caption = "\n".join(filter(None, (door.caption, of_cohort, beyond, *said)))
         if form is not Format.table:
             return show(boards.leaderboard(warehouse, name, key, occasion), form)
@@ -239,6 +241,10 @@ def drift(
     ] = None,
     profile: Annotated[str | None, typer.Option(help="only runs of this profile")] = None,
     config: Annotated[str | None, typer.Option(help="only runs whose config_hash begins with this")] = None,
+    looks: Annotated[
+        int,
+        typer.Option(min=1, help="number of looks that keep the level of 5 % together, such as 52 in a year"),
+    ] = 1,
     form: As = Format.table,
     wide: Wide = False,
 ) -> None:
@@ -250,6 +256,8 @@ def drift(
     Examples:
 
     - `culturemeter drift`
+
+    - `culturemeter drift --days 8 --looks 52`
 
     - `culturemeter drift --days 8 --alert slack-webhook/lab`
     """
@@ -270,7 +278,7 @@ def drift(
         from flows import drift as flow
 
         names = [evaluation] if evaluation else None
-        params = flow.DriftParams(evaluations=names, days=days, profile=profile, config=config)
+        params = flow.DriftParams(evaluations=names, days=days, profile=profile, config=config, looks=looks)
         with working("comparing"):
             table, notes = flow.look(warehouse, params)
         for note in notes:
@@ -280,8 +288,9 @@ def drift(
         if table.is_empty():
             return say("no model has two occasions yet: culturemeter run … --again makes one", style="")
         moved = table.filter("moved")
+        over = f" over {looks} looks" if looks > 1 else ""
         say(
-            f"{moved.height} of {table.height} headlines moved (Holm, 5 %)",
+            f"{moved.height} of {table.height} headlines moved (Holm, 5 %{over})",
             style="red" if moved.height else "",
         )
         for row in moved.to_dicts():

@@ -232,7 +232,7 @@ def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
     """Show the headlines of the run's models, and what they have lost; models without rows are left out."""
     from deployments.show import boards
     from deployments.show.display import show_rows
-    from deployments.show.losses import losses, without_number
+    from deployments.show.losses import losses, sent, without_number
     from warehouse.querying import Rows
 
     own_runs = {session.ids[model]: model for model in session.lost_of if model in session.ids}
@@ -246,6 +246,8 @@ def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
     for run, model in shown.items():
         if model != own_runs[run]:
             say(f"{own_runs[run]} is shown as {model}", "note:", "yellow")
+    for line in sent(warehouse, name, session.config):
+        say(line, "sent:")
     for line in losses(warehouse, name, session.config, models, above=0.0):
         say(line, "lost:", "yellow")
     for line in without_number(warehouse, own_runs):

@@ -1,4 +1,4 @@
-"""Reads what finished runs have lost, for the end of a run and for leaderboards."""
+"""Reads what finished runs have lost, and what those that ended early were sent, for people."""
 
 from __future__ import annotations
 
@@ -17,6 +17,33 @@ SELECT newest.model, l.role, l.engine, l.reason, l.n_lost, l.n
 FROM answer_loss AS l JOIN newest ON l.request_hash = newest.run_id
 ORDER BY newest.model, l.role, l.engine, l.n_lost DESC, l.reason
 """
+_SENT = """
+WITH newest AS (
+    SELECT run_id, model, profile FROM run WHERE status = 'finished' AND evaluation = ? AND config_hash = ?
+    QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1
+)
+SELECT newest.model, newest.profile, round(v.value * v.n_scored)::INTEGER, v.n_scored
+FROM metric_value AS v JOIN newest USING (run_id)
+WHERE v.metric = 'share_sent' AND v.slice_kind = 'overall' ORDER BY newest.model
+"""
+
+
+def sent(warehouse: Warehouse, evaluation: str, config: str) -> list[str]:
+    """Return a line for each model of a configuration whose runs end early: what it was sent, and what its
+    interval is.
+    """
+    return [
+        f"{model}: {n:,} of {n_all:,} items sent ({n / n_all:.0%}) {rule}: {_INTERVAL[' width ' in rule]}"
+        for model, profile, n, n_all in warehouse.rows(_SENT, [evaluation, config]).rows
+        for rule in [f"until{profile.rpartition(', until')[2]}"]
+    ]
+
+
+_INTERVAL = {
+    False: "its interval holds at every look, whenever the run ended",
+    True: "its interval is of the mean of these items alone, and holds at every look",
+}
+"""Whether the rule is a width -> what the interval is."""
 
 _WITHOUT = """
 SELECT r.model, v.unscored_reason, string_agg(DISTINCT m.label, ', ' ORDER BY m.label)

@@ -7,7 +7,7 @@ turns of a dialogue and votes are further rounds, and resuming costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, cast
 
@@ -26,6 +26,7 @@ from tasks.identity import checked_name, digest
 from tasks.loop.requests import CANDIDATE, Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.samples import Sample
+from tasks.loop.until import Rule
 from tasks.packs.shape import Shape
 
 FIRST = "first"
@@ -66,6 +67,11 @@ class Params(BaseModel):
         description="number of items, spread over clusters; starts a separate configuration. Empty: all",
     )
     seed: int = Field(0, ge=0, description="seed of random choices")
+    until: str = Field(
+        "",
+        description="send items at random and stop once enough is known: beyond-null, width 0.05, or "
+        "separates MODEL; starts a separate configuration. Empty: all are sent",
+    )
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
 
     @field_validator("occasion", "cohort", "profile")
@@ -73,15 +79,23 @@ class Params(BaseModel):
     def _is_a_name(cls, name: str, info: ValidationInfo) -> str:
         return checked_name(name, str(info.field_name))
 
+    @field_validator("until")
+    @classmethod
+    def _is_a_rule(cls, text: str) -> str:
+        return str(Rule.parsed(text)) if text.strip() else ""
+
     def hashed(self, knobs: Set[str]) -> dict[str, Any]:
         """Return the parameters that are in a config_hash by value, by name."""
         return self.model_dump(include=set(knobs))
 
     @property
     def label(self) -> str:
-        """Return the name of a run's options on leaderboards: the profile, and the packs that were added."""
+        """Return the name of a run's options on leaderboards: the profile, the packs that were added, and the
+        rule that ends it.
+        """
         packs = ", ".join(name.partition("@")[0] for name in self.pack)
-        return f"{self.profile} + pack {packs}" if packs else self.profile
+        own = f"{self.profile} + pack {packs}" if packs else self.profile
+        return f"{own}, until {self.until}" if self.until else own
 
 
 class GenerationParams(Params):
@@ -155,12 +169,14 @@ class Completions:
         engines: the study's other engines by name, on the occasion of the study.
         known: request hash -> unit -> decoded answer, for requests that are decoded unit by unit. Stored
             answers do not change, so a round reads only new ones. None: each call reads everything.
+        lost: (request hash, unit) of answers that this run could not get and does not ask for again.
     """
 
     candidate: Engine | None
     engines: Mapping[str, Engine]
     read: Reader
     known: dict[str, dict[str, Any]] | None = None
+    lost: Container[tuple[str, str]] = frozenset()
 
     def __call__(self, request: Request[T]) -> T:
         """Return a request's stored answers, decoded; unanswered units are missing."""
@@ -173,6 +189,19 @@ class Completions:
                 Mapping[str, Any], request.decode(self.read(request.kind, name, new, request.columns))
             )
         return cast(T, {unit: known[unit] for unit in units if unit in known})
+
+    def answered(self, request: Request[Any]) -> set[str]:
+        """Return the units of a request that have a stored answer."""
+        name, unit = request.hash(self.engine(request)), request.columns[0]
+        if self.known is not None and request.by_unit:
+            self(request)
+            return self.known[name].keys() & set(request.units)
+        return set(self.read(request.kind, name, request.units, (unit,))[unit].to_list())
+
+    def missing(self, request: Request[Any]) -> bool:
+        """Return whether a unit of a request has no stored answer and is not lost."""
+        name, open_units = request.hash(self.engine(request)), set(request.units) - self.answered(request)
+        return any((name, unit) not in self.lost for unit in open_units)
 
     def engine(self, request: Request[Any]) -> Engine:
         """Return the engine that answers a request; requests about a candidate use its occasion."""
@@ -262,6 +291,7 @@ class Evaluation(Generic[P, S, A]):
         content: study -> what it was built from, as rows ``part_of`` and ``body``, stored by content with a
             run. restored: name and these rows -> the evaluation as it was. None: it is in the code, or packs.
         settled: params, and whether a server has the model of a name -> the params that the run is made with.
+        whole: why all items have to be sent, in one line; "": a run may end early (``until.stoppable``).
     """
 
     name: str
@@ -284,3 +314,4 @@ class Evaluation(Generic[P, S, A]):
     content: Callable[[S], Rows] | None = None
     restored: Callable[[str, Rows], Evaluation[Any, Any, Any]] | None = None
     settled: Callable[[P, Callable[[str], bool]], P] = lambda params, is_served: params
+    whole: str = "it has more headlines than one mean over items, of scores within bounds"

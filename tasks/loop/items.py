@@ -156,6 +156,7 @@ class OptionScores(ScoringRequest[Scored]):
     kind: ClassVar[str] = "option_score"
     ability: ClassVar[Ability] = "score"
     joins: ClassVar[bool] = True
+    by_unit: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("item", "place", "logprob", "n_tokens")
 
     questions: Sequence[Question]

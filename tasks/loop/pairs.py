@@ -40,6 +40,7 @@ class Pairs(Request[ScoredPairs]):
     kind: ClassVar[str] = "pair_score"
     ability: ClassVar[Ability] = "score"
     joins: ClassVar[bool] = True
+    by_unit: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("item", "place", "logprob", "n_tokens", "is_greedy", "n_cut")
 
     documents: Sequence[Document]

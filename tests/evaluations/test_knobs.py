@@ -27,7 +27,8 @@ WITHOUT_EFFECT: Mapping[str, Any] = {
     "batch": 1, "countries_per_part": 1, "dishes_per_part": 1,
 }  # fmt: skip
 """Parameters that change no number of a model under a configuration -> another value."""
-OPERATIONAL = {*WITHOUT_EFFECT, "cohort", "pack"}  # ``comparable`` adds the last two to the hash
+OPERATIONAL = {*WITHOUT_EFFECT, "cohort", "pack", "until"}
+"""``comparable`` adds cohort and pack to the hash, and ``UntilStudy`` the rule."""
 
 HARNESS = Path(__file__).parent / "harness" / "files"
 JUDGED: dict[str, Any] = {"judges": ["fake-a"]}

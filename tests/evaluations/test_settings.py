@@ -28,7 +28,7 @@ PROFILES = [
 
 UNLISTED = {
     "batch", "countries_per_part", "dishes_per_part", "max_lost", "max_total_tokens", "max_usd",  # the work
-    "occasion", "profile", "pack", "cohort", "dtype",  # names, and what other rows or engines hold
+    "occasion", "profile", "pack", "cohort", "dtype", "until",  # names, and what other rows or engines hold
     "half_samples", "nulls", "seed",  # intervals, null models and draws, not a model's numbers
     "judge_max_tokens", "simulator_max_tokens",  # an answer beyond them is lost, with a reason
     "passages",  # only with documents, which have a row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,9 @@ def test_only_moved_headlines_are_marked(warehouse: Warehouse) -> None:
     assert table.filter("moved").select("first_model", "metric").rows() == [("moved", "coverage")]
     assert table.filter("moved")["difference"][0] == pytest.approx(NOISE.mean() - 0.1)
     assert notes == []  # no engine of this machine
+    p = table.filter("moved")["p_holm"][0]
+    for looks, n_moved in ((52, 1), (10 ** (1 - int(np.log10(p))), 0)):
+        assert look(warehouse, DriftParams(looks=looks))[0]["moved"].sum() == n_moved, "p against 5 % / looks"
     assert look(warehouse, DriftParams(evaluations=["fmlama"]))[0].is_empty()
     assert look(warehouse, DriftParams(days=1))[0].height == 3
     with warehouse.write() as connection:
@@ -94,6 +98,18 @@ def test_unchanged_models_raise_in_fewer_than_5_percent_of_looks() -> None:
             p_values += [pair.p_value for pair in pairs if pair.p_value is not None]
         raised += bool((comparison.holm(p_values) < comparison.LEVEL).any())
     assert raised / looks < 0.05
+
+
+@pytest.mark.heavy
+def test_a_year_of_52_looks_keeps_its_level() -> None:
+    """Of 200 years of an unchanged model, 5 % may have a week that seems to differ from the week before."""
+    rng, raised = np.random.default_rng(2), 0
+    for _ in range(200):
+        chance = rng.beta(2, 1, 100)
+        weeks = (rng.random((53, 100)) < chance).astype(np.float64)
+        tests = (comparison.mean_difference(after, before) for before, after in pairwise(weeks))
+        raised += min(test.p_value or 1.0 for test in tests) < comparison.LEVEL / 52
+    assert raised / 200 < 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
 
 
 @pytest.mark.slow

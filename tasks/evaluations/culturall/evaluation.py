@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.culturall import read, rows
@@ -12,9 +15,12 @@ from tasks.evaluations.culturall.pack import PACK
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.read import CulturallAnswers
 from tasks.evaluations.culturall.study import CulturallStudy, build_study
+from tasks.evaluations.until import ItemMean, stoppable
 from tasks.judging.panel import Opinions
 from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine, Later
+from tasks.loop.rows import mean_of
+from tasks.metrics.intervals import SHARE
 from tasks.packs.wording import templates
 
 TABLES = {"culturall_item": "SELECT * FROM culturall_item ORDER BY item"}
@@ -72,7 +78,32 @@ def size(study: CulturallStudy) -> str:
     return f"{len(study.items)} items in {len({i.language for i in study.items})} languages{left_out}"
 
 
-EVALUATION = Evaluation(
+def _of_headline(study: CulturallStudy, places: Sequence[int]) -> CulturallStudy:
+    """Return the study of some items, in their own language."""
+    items = tuple(study.items[place] for place in places)
+    params = study.params.model_copy(update={"conditions": ["native"]})
+    return replace(study, params=params, loaded=replace(study.loaded, items=items))
+
+
+def _refused(study: CulturallStudy) -> str:
+    if "native" not in study.conditions:
+        return "the condition native is not asked"
+    return "" if study.judges else "without a judge its accuracy is a range"
+
+
+_MEAN = ItemMean(
+    metric=lambda study: ("accuracy", SHARE),
+    items=lambda study: [
+        (item.item, str(cluster))
+        for item, cluster in zip(study.items, study.clusters(np.full(len(study.items), True)), strict=True)
+    ],
+    only=_of_headline,
+    ask=ask,
+    scores=lambda study, answers: rows.scores_of(study, answers.by_key)["accuracy"].reasoned,
+    null=lambda study, shared: mean_of(rows.guessing(study.items)),
+    refused=_refused,
+)
+EVALUATION = stoppable(Evaluation(
     "culturall", CulturallParams, TABLES, study, ask,
     lambda study, completions, checked: read.read(study, completions),
     make_rows,
@@ -85,4 +116,4 @@ EVALUATION = Evaluation(
     size=size,
     samples=read.samples,
     pack=PACK,
-)  # fmt: skip
+), _MEAN)  # fmt: skip

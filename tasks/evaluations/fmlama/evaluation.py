@@ -304,4 +304,5 @@ EVALUATION = Evaluation(
     optional=("judge", "embedder"),
     compares=False,
     pack=PACK,
+    whole="it ranks dishes, which are no sample",
 )  # fmt: skip

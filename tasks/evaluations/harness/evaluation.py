@@ -31,8 +31,11 @@ from tasks.evaluations.harness.study import (
     build_study,
 )
 from tasks.evaluations.recipe.study import HEADLINE
+from tasks.evaluations.until import ItemMean, stoppable
 from tasks.loop.requests import Request
+from tasks.loop.rows import mean_of
 from tasks.loop.samples import Sample, Score, listed, question, sample
+from tasks.metrics.intervals import SHARE
 
 TITLE = "How does a model do on tasks of lm-evaluation-harness?"
 CAPTION = (
@@ -176,7 +179,15 @@ _ABOUT = About(
     more=rows.catalogue_of,
 )
 
-EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores]] = Evaluation(
+_MEAN = ItemMean(
+    metric=lambda study: (rows.SCORE, SHARE),
+    items=lambda study: [(item.name, item.cluster) for item in study.items],
+    only=lambda study, places: study.of_items(places),
+    ask=lambda study, completions: study.headline_requests(),
+    scores=lambda study, answers: answers[HEADLINE].headline.reasoned,
+    null=lambda study, shared: mean_of(rows.best_null(study, read.nulls(study))),
+)
+_WHOLE: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores]] = Evaluation(
     "harness",
     HarnessParams,
     {},
@@ -189,5 +200,6 @@ EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores
     samples=_samples,
     about=_ABOUT,
     content=lambda study: kept.content(study.tasks.values()),
-    restored=lambda name, rows: replace(EVALUATION, study=partial(build_study, stored=rows)),
+    restored=lambda name, rows: stoppable(replace(_WHOLE, study=partial(build_study, stored=rows)), _MEAN),
 )
+EVALUATION = stoppable(_WHOLE, _MEAN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -182,6 +182,15 @@ class HarnessStudy(Clustered):
             for condition in CONDITIONS:
                 requests += self._of_task(task, own, condition)
         return requests
+
+    def of_items(self, places: Sequence[int]) -> HarnessStudy:
+        """Return the study of some items, by their positions."""
+        return replace(self, items=tuple(self.items[place] for place in places))
+
+    def headline_requests(self) -> list[Request[Any]]:
+        """Return the requests without those of controls."""
+        by_task = ((task, [item for item in self.items if item.task is task]) for task in self.tasks.values())
+        return [request for task, own in by_task for request in self._of_task(task, own, HEADLINE)]
 
     def _of_task(self, task: HarnessTask, items: Sequence[HarnessItem], condition: str) -> list[Request[Any]]:
         requests = [each for item in items if (each := self.asked(item, condition)) is not None]

@@ -150,6 +150,7 @@ def evaluation_of(
         _rows,
         size=_size,
         compares=False,
+        whole="its answers are all there",
         samples=_samples,
         about=about,
         content=content,

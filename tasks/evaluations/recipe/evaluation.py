@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tasks.evaluations.about import About
 from tasks.evaluations.contract import (
     Cohort,
@@ -35,7 +37,8 @@ from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.judged import JudgedStudy
 from tasks.evaluations.recipe.options import ChoiceStudy
 from tasks.evaluations.recipe.short_answers import ShortAnswerStudy
-from tasks.evaluations.recipe.study import RecipeAnswers, RecipeStudy, params_of
+from tasks.evaluations.recipe.study import HEADLINE, RecipeAnswers, RecipeStudy, params_of
+from tasks.evaluations.until import ItemMean, stoppable
 from tasks.judging.controls import preference_row
 from tasks.judging.panel import Opinions
 
@@ -43,6 +46,20 @@ STUDIES: Mapping[str, type[RecipeStudy]] = {
     CHOICE: ChoiceStudy, JUDGED: JudgedStudy, SHORT: ShortAnswerStudy, PREFERENCE: PreferenceStudy,
 }  # fmt: skip
 """The class of each recipe."""
+
+MEAN = ItemMean(
+    metric=lambda study: (study.definition.metric.name, study.definition.metric.bounds),
+    items=lambda study: list(zip(study.names.tolist(), study.clusters.tolist(), strict=True)),
+    only=lambda study, places: study.of_headline([study.items[place] for place in places]),
+    ask=lambda study, completions: study.ask_headline(completions),
+    scores=lambda study, answers: answers.scores[HEADLINE].reasoned,
+    null=lambda study, shared: rows.null_of(
+        study, study.definition.metric, study.nulls(shared or {})[study.definition.metric.name],
+        np.full(len(study.items), True),
+    ),
+    refused=lambda study: study.whole_reason(),
+)  # fmt: skip
+"""The headline as a mean over items."""
 
 _EXAMPLE = "-m ./mine.toml --limit 100 --dry-run"
 
@@ -60,7 +77,7 @@ def evaluation_of(
     """
     study = STUDIES[loaded.definition.recipe]
     is_judged = loaded.definition.is_judged
-    return Evaluation(
+    own: Evaluation[Any, RecipeStudy, RecipeAnswers] = Evaluation(
         loaded.name,
         params_of(study, loaded, knobs),
         {},
@@ -80,6 +97,7 @@ def evaluation_of(
         content=kept.content,
         restored=partial(restored, loaded, knobs),
     )
+    return stoppable(own, MEAN)
 
 
 def restored(

@@ -36,6 +36,9 @@ class PreferenceStudy(RecipeStudy):
         """Return requests for the items of each kind in contexts of that kind, and in exchanged contexts."""
         return [request for _, request in self.requests]
 
+    def whole_reason(self) -> str:
+        return "contexts that share an ending are scored together"
+
     @cached_property
     def requests(self) -> list[tuple[list[tuple[str, Item, str]], CandidateRanking]]:
         """The requests, each with condition, item and sentence of what it is for.

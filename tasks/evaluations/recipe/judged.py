@@ -53,6 +53,10 @@ class JudgedStudy(TextStudy):
         panel = Panel(judges, "answers", knobs.batch, own.definition.judged, rubric, knobs.judge_max_tokens)
         return replace(own, panel=panel)
 
+    def whole_reason(self) -> str:
+        assert self.panel is not None
+        return super().whole_reason() or ("" if self.panel.judges else "without a judge nothing is scored")
+
     @cached_property
     def drawn_items(self) -> list[Item]:
         """The items whose null answers are judged."""

@@ -128,6 +128,9 @@ class ChoiceStudy(RecipeStudy):
     def ask(self, completions: Completions) -> list[Request[Any]]:
         return [self.request(condition) for condition in self._units]
 
+    def ask_headline(self, completions: Completions) -> list[Request[Any]]:
+        return [self.request(HEADLINE)]
+
     def request(self, condition: str) -> Request[Any]:
         """Return the request of one condition. Equal prompts, as without a question, are sent once."""
         params, label, units = self.params, condition or "items", list(self._units[condition].values())

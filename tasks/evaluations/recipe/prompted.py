@@ -94,6 +94,11 @@ class ConditionScores:
         also = {name: _mean([each.also[name] for each in repetitions]) for name in first.also}
         return cls(values, reasons, lost, also=also)
 
+    @property
+    def reasoned(self) -> tuple[FloatArray, Reasons, Reasons]:
+        """Return values, reasons and lost."""
+        return self.values, self.reasons, self.lost
+
     def row(
         self, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike, bounds: Bounds,
         null: float | None = None, items: ArrayLike | None = None,

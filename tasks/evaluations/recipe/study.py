@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -107,6 +107,22 @@ class RecipeStudy(Clustered):
     def ask(self, completions: Completions) -> Sequence[Request[Any]]:
         """Return all requests that the completions make possible."""
         raise NotImplementedError
+
+    def of_headline(self, items: Sequence[Item]) -> Self:
+        """Return the study of some items, with what the headline needs and without controls."""
+        definition = self.definition
+        first = dict([next(iter(definition.conditions.items()))]) if definition.conditions else {}
+        loaded = replace(self.loaded, definition=definition.model_copy(update={"conditions": first}))
+        params = self.params.model_copy(update={"nulls": 0}) if hasattr(self.params, "nulls") else self.params
+        return replace(self, params=params, loaded=loaded, items=tuple(items))
+
+    def ask_headline(self, completions: Completions) -> Sequence[Request[Any]]:
+        """Return the requests that the headline needs, of those of ``ask``."""
+        return self.ask(completions)
+
+    def whole_reason(self) -> str:
+        """Return why the headline needs all items, in one line; "": it is a mean over them."""
+        return "its number is a mean over clusters" if self.definition.average == "clusters" else ""
 
     def read(self, completions: Completions) -> RecipeAnswers:
         """Return a model's scores."""

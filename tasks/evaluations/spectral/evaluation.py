@@ -209,4 +209,5 @@ EVALUATION = Evaluation(
     samples=lambda study, completions: samples(study, completions, stored_answers),
     size=_size,
     pack=PACK, settled=settled,
+    whole="its numbers compare all countries over all items, which are no sample",
 )  # fmt: skip
