@@ -25,7 +25,7 @@ from tasks.loop.samples import Sample
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.packs.prompts import rendered
 
-SCORES_VERSION = 4
+SCORES_VERSION = 5
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 Nulls = Mapping[str, FloatArray]
