@@ -29,8 +29,8 @@ SCORES_VERSION = 5
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 Nulls = Mapping[str, FloatArray]
-"""Null model, without ``null:`` -> its scores on each item, [items], or [items, choices] of a model that may
-make one of several choices; NaN if unscored"""
+"""Null model, without ``null:`` -> its scores on each item, [items], or [items, ways] (``best_way``); NaN if
+unscored"""
 
 HEADLINE, EXCHANGED = "", "exchanged"
 """Conditions: unchanged items, and another item's answer or context."""
