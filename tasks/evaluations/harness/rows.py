@@ -89,9 +89,7 @@ class NullModels:
         for task, is_own in self._of_task.items():
             here = chosen & is_own
             own = (
-                best_way(by_task[task][here], mean_of)
-                for by_task in self._scores.values()
-                if task in by_task
+                best_way(by_task[task][here], mean_of) for by_task in self._scores.values() if task in by_task
             )
             known = [(mean, values) for values in own if (mean := mean_of(values)) is not None]
             if known:
