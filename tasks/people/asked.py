@@ -81,7 +81,9 @@ def reply(page: str, values: Mapping[str, str]) -> str:
     """Return a person's answer as a model would write it. values: field -> text."""
     if page in (TEXT, CHOICE):
         return values.get(page, "")
-    return json.dumps(values, ensure_ascii=False)
+    return json.dumps(
+        {field.removeprefix(f"{page}_"): value for field, value in values.items()}, ensure_ascii=False
+    )
 
 
 def _fields(asked: AskedItem) -> list[dict[str, Any]] | None:
@@ -95,7 +97,7 @@ def _fields(asked: AskedItem) -> list[dict[str, Any]] | None:
         menu = part.get("enum", [])
         if part.get("type") != "string" or not name.isidentifier() or name != name.lower():
             return None
-        fields.append({"name": name, "label": name, "kind": "choice" if menu else "text"})
+        fields.append({"name": f"{asked.page}_{name}", "label": name, "kind": "choice" if menu else "text"})
         if menu:
             fields[-1]["options"] = [{"value": each, "label": each} for each in menu]
     return fields or None

@@ -28,6 +28,7 @@ LABELS = {
     "whence": (),
 }
 """Evaluation -> labels whose prompts people answer; () for all."""
+LANGUAGES = {"culturall": ("en", "es"), "proverbs": ("en", "de")}
 _REPLIES = "SELECT item, text FROM response WHERE model = 'fake-a'"
 _CHOSEN = """SELECT item, arg_max(place, logprob) AS place FROM option_score WHERE model = 'fake-a' GROUP BY item"""
 _STORED = """
@@ -39,10 +40,12 @@ Values = Callable[[str, str, int], Mapping[str, str]]
 """(page, prompt, number of the person) -> field -> text"""
 
 
-def answered(warehouse: Warehouse, name: str, labels: tuple[str, ...], values: Values, n_people: int = 6) -> None:
+def answered(
+    warehouse: Warehouse, name: str, evaluation: str, labels: tuple[str, ...], values: Values, n_people: int = 6
+) -> None:
     """Have people answer all prompts of some requests, and pull."""
     folder = warehouse.home / "people" / name
-    languages = ("en", "es") if "native" in labels else ("en",)
+    languages = LANGUAGES.get(evaluation, ("en",))
     wishes = Wishes(name, ceiling.KIND, 100_000, n_people, n_people, languages, 0, of=labels)
     new_study(warehouse, wishes, folder)
     (folder / "study.toml").write_text((folder / "study.toml").read_text().replace("min_seconds = 4", ""))
@@ -67,7 +70,7 @@ def model_a(warehouse: Warehouse) -> Values:
             return {CHOICE: "ABCDEF"[chosen[unit]]}
         if page == TEXT:
             return {TEXT: texts[unit]}
-        return {name: value for name, value in json.loads(texts[unit]).items() if value}
+        return {f"{page}_{name}": value for name, value in json.loads(texts[unit]).items() if value}
 
     return values
 
@@ -84,7 +87,7 @@ def test_people_who_answer_as_a_model_get_its_numbers_and_change_no_row(
     stored = {tuple(row[:3]): row[3] for row in warehouse.query(_STORED).rows()}
     tables = ("run", "run_request", "metric_value", "cohort")
     before = [warehouse.query(f"FROM {table} ORDER BY ALL") for table in tables]
-    answered(warehouse, "people", LABELS[evaluation] or all_labels(run), model_a(warehouse))
+    answered(warehouse, "people", evaluation, LABELS[evaluation] or all_labels(run), model_a(warehouse))
     rows = ceiling.score(warehouse, read(warehouse.home / "people" / "people"))
     assert rows
     for row in rows:
