@@ -27,6 +27,7 @@ FIGURES = {
     "ranks": "ranks",
     "gates": "gates",
     "ppi": "ppi",
+    "ceiling": "ceiling",
     "history": "history",
     "many_runs": "many_runs",
     "pages": "pages",

@@ -36,7 +36,7 @@ _ENGINE = "model that interviews, if the study is an interview"
 _INVITE = "give this participant a new link and end the old one; may be repeated"
 _OUT = "file to write: CSV for `judge validate` (judge-ratings) or `specnorm review`; other kinds JSONL"
 _TO = "write a project of this program to the new folder --out instead, to run the study there"
-_FROM = "folder of `export --to` with the answers given there"
+_FROM = "folder of `export --to` with the answers given there, or a CSV: person, item and a column per field"
 _TABLE = "table to show; default: all of the study; as csv or json: agreement"
 _NULLS = "draw judged null texts too, so that the null model can be rectified like the models (judge-ratings)"
 PLANNED = (
@@ -199,6 +199,8 @@ def pull(
     - `culturemeter people pull survey`
 
     - `culturemeter people pull dishes --from potato-dishes`
+
+    - `culturemeter people pull answered --from answers.csv`
     """
     from deployments.people import results, studies
 

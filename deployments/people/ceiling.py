@@ -66,7 +66,7 @@ def page_texts(warehouse: Warehouse, wishes: Wishes, items: Sequence[PeopleItem]
     """Return the kind's text with a page for each form of answer that the drawn prompts need."""
     drawn = {item.page for item in items}
     asked = [each for own in _asked(wishes)[1].values() for each in own if each.page in drawn]
-    lines = [kind]
+    lines = [kind.partition("# A page for each form")[0]]
     for page in pages(asked):
         fields = page.pop("fields")
         lines += ["[[pages]]", *(f"{key} = {_toml(value)}" for key, value in page.items())]

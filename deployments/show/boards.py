@@ -68,8 +68,8 @@ def ranks(warehouse: Warehouse, evaluation: str, config: str, occasion: str | No
 
 
 CEILING = (
-    "People's mean of the same number, scored as a model is; no model, and in no ranking or cohort. The interval "
-    "is over people and over clusters of items."
+    "People's mean of the same number, scored as a model is; no model, and in no ranking or cohort. Its "
+    "interval is over people and over clusters of items."
 )
 RECTIFIED = (
     "Rectified: the mean that people would give, estimated from all verdicts and from people's ratings of a "

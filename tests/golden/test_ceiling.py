@@ -1,4 +1,4 @@
-"""The human ceiling of evaluations that ask in texts, and of choices: people's answers scored as a model's."""
+"""The human ceiling of evaluations of texts and choices: people's answers scored as a model's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deployments.people.studies import new_study
 from deployments.show import boards
 from flows.stored import finished_runs
 from tasks.people.asked import CHOICE, TEXT
-from tasks.people.study import Entry, StudyError, read_folder
+from tasks.people.study import Entry, read_folder
 from tests.golden.conftest import Homes
 from warehouse import Warehouse
 
@@ -30,7 +30,9 @@ LABELS = {
 """Evaluation -> labels whose prompts people answer; () for all."""
 LANGUAGES = {"culturall": ("en", "es"), "proverbs": ("en", "de")}
 _REPLIES = "SELECT item, text FROM response WHERE model = 'fake-a'"
-_CHOSEN = """SELECT item, arg_max(place, logprob) AS place FROM option_score WHERE model = 'fake-a' GROUP BY item"""
+_CHOSEN = """
+SELECT item, arg_max(place, logprob) AS place FROM option_score WHERE model = 'fake-a' GROUP BY item
+"""
 _STORED = """
 SELECT metric, slice_kind, slice, value FROM metric_value JOIN run USING (run_id, model)
 WHERE model = 'fake-a' AND value IS NOT NULL
@@ -41,7 +43,12 @@ Values = Callable[[str, str, int], Mapping[str, str]]
 
 
 def answered(
-    warehouse: Warehouse, name: str, evaluation: str, labels: tuple[str, ...], values: Values, n_people: int = 6
+    warehouse: Warehouse,
+    name: str,
+    evaluation: str,
+    labels: tuple[str, ...],
+    values: Values,
+    n_people: int = 6,
 ) -> None:
     """Have people answer all prompts of some requests, and pull."""
     folder = warehouse.home / "people" / name
@@ -75,7 +82,7 @@ def model_a(warehouse: Warehouse) -> Values:
     return values
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("evaluation", LABELS)
 def test_people_who_answer_as_a_model_get_its_numbers_and_change_no_row(
     finished: Homes, evaluation: str, monkeypatch: pytest.MonkeyPatch
