@@ -30,6 +30,7 @@ FIGURES = {
     "until": "until",
     "until_looks": "until",
     "ppi": "ppi",
+    "ceiling": "ceiling",
     "history": "history",
     "many_runs": "many_runs",
     "pages": "pages",

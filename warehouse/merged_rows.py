@@ -40,7 +40,15 @@ GROUPS = (
     Group(
         "studies with people",
         ("study",),
-        ("study", "study_item", "human_answer", "human_exclusion", "human_domain", "conversation_validation"),
+        (
+            "study",
+            "study_item",
+            "human_answer",
+            "human_exclusion",
+            "human_domain",
+            "human_ceiling",
+            "conversation_validation",
+        ),
         ("pulled_at",),
     ),
     Group(

@@ -34,6 +34,15 @@ def save_conversation_validation(warehouse: Warehouse, study: str, rows: Rows) -
         execute_with(connection, frame, "INSERT INTO conversation_validation BY NAME SELECT * FROM incoming")
 
 
+def save_ceilings(warehouse: Warehouse, study: str, rows: Rows) -> None:
+    """Replace a study's rows of human_ceiling. rows: its columns without computed_at."""
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM human_ceiling WHERE study = $study", {"study": study})
+        schema = columns_of(connection, "human_ceiling")
+        frame = pl.DataFrame([{**row, "computed_at": now()} for row in rows], schema=schema)
+        execute_with(connection, frame, "INSERT INTO human_ceiling BY NAME SELECT * FROM incoming")
+
+
 def save_study(
     warehouse: Warehouse,
     study: Mapping[str, object],
@@ -46,7 +55,8 @@ def save_study(
     """Store a pull of one study in one transaction, and return the number of new rows of answers.
 
     study, items, answers, exclusions: columns of study (without pulled_at, which is now), study_item,
-    human_answer and human_exclusion. Items and exclusions are replaced; answers are only added. withdrawn:
+    human_answer and human_exclusion. Items and exclusions are replaced; answers are only added; a ceiling of
+    other answers is removed. withdrawn:
     people whose answers are deleted. domains: columns of human_domain without pulled_at; other pulls stay.
 
     Raises WarehouseError, and changes nothing, if a revision is stored with another value: the answer is of
@@ -70,6 +80,8 @@ def save_study(
         n_before = connection.execute("SELECT count(*) FROM human_answer").fetchall()[0][0]
         execute_with(connection, incoming, _ADD)
         n_after = connection.execute("SELECT count(*) FROM human_answer").fetchall()[0][0]
+        if n_after != n_before or withdrawn:
+            connection.execute("DELETE FROM human_ceiling WHERE study = $study", {"study": name})
         for table, rows in (
             ("study", [{**study, "pulled_at": now()}]),
             ("study_item", items),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from dataclasses import asdict
@@ -12,8 +13,9 @@ import typer
 
 from deployments.cli.common import As, errors
 from deployments.cli.suggest import Suggesting
-from deployments.show.display import Format, new_file, number, out, say, show
-from warehouse import Warehouse
+from deployments.show.display import Format, new_file, notes, number, out, say, show, show_rows, working
+from warehouse import Warehouse, home
+from warehouse.querying import Rows
 from warehouse.storage import usual_home
 
 if TYPE_CHECKING:
@@ -34,13 +36,14 @@ _ENGINE = "model that interviews, if the study is an interview"
 _INVITE = "give this participant a new link and end the old one; may be repeated"
 _OUT = "file to write: CSV for `judge validate` (judge-ratings) or `specnorm review`; other kinds JSONL"
 _TO = "write a project of this program to the new folder --out instead, to run the study there"
-_FROM = "folder of `export --to` with the answers given there"
+_FROM = "folder of `export --to` with the answers given there, or a CSV: person, item and a column per field"
 _TABLE = "table to show; default: all of the study; as csv or json: agreement"
 _NULLS = "draw judged null texts too, so that the null model can be rectified like the models (judge-ratings)"
 PLANNED = (
     "labels: answers of each model that people must rate for an interval of {width}; –: too few answers, or "
     "clusters, even with all rated. A pilot is any drawn sample that was rated and pulled."
 )
+_OF = "item-answers: labels of the requests whose prompts people answer; default: the first"
 _WIDTH = "widest acceptable 95 % interval"
 
 
@@ -60,6 +63,7 @@ def new(
     codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
     seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the order of items")] = 0,
     nulls: Annotated[bool, typer.Option("--nulls", help=_NULLS)] = False,
+    of: Annotated[str | None, typer.Option(metavar="LABEL,…", help=_OF)] = None,
 ) -> None:
     """Draw blinded items for people, and assign them to participants in a fixed order.
 
@@ -68,6 +72,8 @@ def new(
     - `culturemeter people new survey --study spectral-ranking --people 80`
 
     - `culturemeter people new dishes --study fmlama-mes --items 60 --people 6 --languages en,ar`
+
+    - `culturemeter people new answered --study item-answers --items 60 --people 10 --languages kk`
 
     - `culturemeter people new reviews --study culturall-review --languages kk --people 2 --codes k01,k02`
     """
@@ -78,7 +84,17 @@ def new(
         warehouse = Warehouse.open()
         chosen = _parts(languages)
         wishes = Wishes(
-            name, study, items, people, per_item, chosen, seed, config, _parts(codes or ""), nulls
+            name,
+            study,
+            items,
+            people,
+            per_item,
+            chosen,
+            seed,
+            config,
+            _parts(codes or ""),
+            nulls,
+            _parts(of or ""),
         )
         folder = _folder(name)
         n_items = new_study(warehouse, wishes, folder)
@@ -183,6 +199,8 @@ def pull(
     - `culturemeter people pull survey`
 
     - `culturemeter people pull dishes --from potato-dishes`
+
+    - `culturemeter people pull answered --from answers.csv`
     """
     from deployments.people import results, studies
 
@@ -195,6 +213,32 @@ def pull(
         _say_excluded(pulled.excluded, pulled.n_withdrawn)
         for line in studies.follow(warehouse, results.read(folder), folder):
             say(line, "so")
+
+
+@app.command("score")
+def score(name: Name, form: As = Format.table) -> None:
+    """Score people's own answers as a model's, and store their mean: the human ceiling of an evaluation.
+
+    The study is one of `--study item-answers` and was pulled. The judges of the run that its prompts were
+    drawn from judge the answers, as they judged models'. People are no model and stand in no ranking.
+
+    Example: `culturemeter people score answered`
+    """
+    import polars as pl
+
+    from deployments.people import ceiling
+    from deployments.serve.server import configure
+    from deployments.show.boards import CEILING
+
+    with errors("run again to continue: verdicts are kept"):
+        configure(home())
+        warehouse, results = Warehouse.open(), _results(name)
+        with notes(False, logging.WARNING), working("scoring"):
+            rows = ceiling.score(warehouse, results)
+        if form is Format.table:
+            own = ceiling.lines(warehouse, rows[0]["config_hash"])
+            return show_rows(Rows.from_dicts(own), "People's own answers", CEILING)
+        show(pl.DataFrame(rows, infer_schema_length=None), form)
 
 
 @app.command("export")

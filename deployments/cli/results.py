@@ -112,6 +112,8 @@ def leaderboard(
         show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=notes)
         if not occasion and (own := boards.rectified_lines(warehouse, key)):
             show_rows(Rows.from_dicts(own), "Rectified by people", boards.RECTIFIED, is_wide=wide or None)
+        if own := boards.ceiling_lines(warehouse, key):
+            show_rows(Rows.from_dicts(own), "People's own answers", boards.CEILING, is_wide=wide or None)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if printed is None:
             return

@@ -30,8 +30,8 @@ DOOR = About(
         "--tasks arab_culture --revision MBZUAI/ArabCulture=COMMIT --fewshot 3 --trust-remote-code",
         "--tasks ./mine.yaml --data '*=./items.jsonl' --chat -m ./mine.toml --dry-run",
     ),
-    caption="Score: each task's first metric. null: the best of chance, a fixed place, the longest option "
-    "and the commonest answer. The other columns: the model's score without the right question.",
+    caption="Score: each task's first metric. null: the best of chance, a fixed place, the longest, shortest "
+    "or usual option, the commonest answer. The other columns: the model's score without the right question.",
     columns=_columns,
     in_all=False,
 )

@@ -51,7 +51,8 @@ _CHECK_ENTRIES = {
 class Wishes(NamedTuple):
     """The size of a new study.
 
-    n_items, people: per language; codes: of the people; () for p001, p002 …; nulls: also draw null texts.
+    n_items, people: per language; codes: of the people; () for p001, p002 …; nulls: also draw null texts; of:
+    labels of the requests to draw prompts of; () for the first.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Wishes(NamedTuple):
     config: str | None = None
     codes: tuple[str, ...] = ()
     nulls: bool = False
+    of: tuple[str, ...] = ()
 
 
 def nothing(warehouse: Warehouse, wishes: Wishes) -> Drawn:

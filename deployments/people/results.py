@@ -34,6 +34,7 @@ from tasks.people.agreement import (
     profiles,
     rankings,
 )
+from tasks.people.answer_table import answers_in
 from tasks.people.answers import PersonRating, Reason, counted, exclusions, latest, ratings
 from tasks.people.elsewhere import exported_for, read_projects, with_known, write_projects
 from tasks.people.study import (
@@ -352,7 +353,7 @@ def export(path: Path, program: str, out: Path) -> list[str]:
 
 
 def take(path: Path, exported: Path) -> int:
-    """Add the answers that another program collected; returns the number of new revisions.
+    """Add the answers that another program, or a table, collected; returns the number of new revisions.
 
     Raises:
         StudyError: the export is of another study, its output is broken, or the study is served here already.
@@ -362,8 +363,11 @@ def take(path: Path, exported: Path) -> int:
             f"study {path.name} is served here already: run it in one program only, or start another study"
         )
     folder = read_folder(path)
-    program = PROGRAMS[exported_for(folder, exported)]
     known = read_rows(path / ANSWERS, PeopleAnswer)
-    answers = with_known(known, read_projects(program, folder, exported))
+    if exported.is_file():
+        found = answers_in(folder, exported)
+    else:
+        found = read_projects(PROGRAMS[exported_for(folder, exported)], folder, exported)
+    answers = with_known(known, found)
     write_rows(path / ANSWERS, answers)
     return len(answers) - len(known)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from deployments.people import culturall, draw, explication
+from deployments.people import ceiling, culturall, draw, explication
 from deployments.people.draw import Drawn, Wishes
 from deployments.people.results import StudyResults
 from tasks.people.assignment import Person, assign
@@ -38,6 +38,7 @@ DRAWS: dict[str, Callable[[Warehouse, Wishes], Drawn]] = {
     "culturall-review": culturall.draw_waiting,
     "culturall-elevate": culturall.draw_easy,
     "persona-interview": draw.nothing,
+    ceiling.KIND: ceiling.draw_items,
 }
 FOLLOWS: dict[str, Callable[[Warehouse, StudyResults, Path], list[str]]] = {
     "conversation-ratings": explication.follow_conversations,
@@ -49,7 +50,8 @@ FOLLOWS: dict[str, Callable[[Warehouse, StudyResults, Path], list[str]]] = {
 """Functions that use the answers of a pull, by kind of study; each returns lines on what it did."""
 
 _PAGES: dict[str, Callable[[Warehouse, Wishes, Sequence[PeopleItem], str], str]] = {
-    "judge-ratings": draw.judged_pages
+    "judge-ratings": draw.judged_pages,
+    ceiling.KIND: ceiling.page_texts,
 }
 """Functions that write the study text for kinds whose pages depend on the drawn items."""
 

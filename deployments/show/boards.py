@@ -67,6 +67,10 @@ def ranks(warehouse: Warehouse, evaluation: str, config: str, occasion: str | No
     return Ranks({row.run_id: row for row in rows}, note)
 
 
+CEILING = (
+    "People's mean of the same number, scored as a model is; no model, and in no ranking or cohort. Its "
+    "interval is over people and over clusters of items."
+)
 RECTIFIED = (
     "Rectified: the mean that people would give, estimated from all verdicts and from people's ratings of a "
     "drawn sample. A gap above 0 says that the judge scores higher than people. The interval is over the "
@@ -81,6 +85,15 @@ def rectified_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
     from deployments.show import rectified
 
     return rectified.lines(rectified.rectified(warehouse, [config]))
+
+
+def ceiling_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
+    """Return people's means of a configuration's headlines, for people; none without a scored study."""
+    if not warehouse.rows("SELECT 1 FROM human_ceiling WHERE config_hash = ? LIMIT 1", [config]).rows:
+        return []
+    from deployments.people import ceiling
+
+    return ceiling.lines(warehouse, config)
 
 
 def sql_variables(warehouse: Warehouse, sql: str) -> dict[str, list[str]]:

@@ -378,6 +378,7 @@ def read_data(
         lost=(*sent(warehouse, evaluation, config), *losses(warehouse, evaluation, config)),
         ranks=ranks(warehouse, evaluation, config, "model"),
         rectified=tuple(boards.rectified_lines(warehouse, config)),
+        ceilings=tuple(boards.ceiling_lines(warehouse, config)),
         **frames,
     )
 

@@ -146,7 +146,7 @@ class Judges(Generic[C]):
         stored = self.stored(calls, replies)
         return {
             judge: {
-                call.key: read_opinions(stored.get((judge, call.key)), call.keys, call.rubric)
+                call.key: read_opinions(stored.get((judge, call.key)), call.keys, call.rubric, call.prompt)
                 for call in calls
             }
             for judge in self.judges

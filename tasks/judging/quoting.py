@@ -8,6 +8,7 @@ So a text can hold neither the closing delimiter, nor a special token of a chat 
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import unicodedata
@@ -28,6 +29,10 @@ _MARK = re.compile(rf"[^\w -~]|[<>\[\]{''.join(_ANGLE_LOOK_ALIKES)}]")
 
 # The "&" of "&lt;", which an HTML parser reads as "<".
 _ENTITY = re.compile(r"&(?=#|\w+;)")
+
+_DATA = re.compile(rf"{OPEN}(.*?){CLOSE}", re.DOTALL)
+_ESCAPE = re.compile(r"\\+u\{?([0-9a-fA-F]{2,4})")
+_NO_LETTER = re.compile(r"[\W\d_]+")
 
 # Control, format (invisible), surrogate and private characters, line and paragraph separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -69,6 +74,23 @@ def as_data(value: object, max_chars: int) -> str:
 def shorten(text: str, max_chars: int) -> str:
     """Return the text, cut to ``max_chars - 1`` characters and "…" if it is longer. Idempotent."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+
+
+def may_hold_verdict(question: str) -> bool:
+    """Return whether data quoted in a question has a brace or the word "verdict", in any disguise.
+
+    Without them no object in a judge's text, and no line ``Verdict: good``, can be a copy of the data.
+    """
+    return any(
+        "{" in (plain := _undisguised(data)) or "verdict" in _NO_LETTER.sub("", plain)
+        for data in _DATA.findall(question)
+    )
+
+
+def _undisguised(data: str) -> str:
+    """Return quoted data with its escapes and entities decoded, in compatibility form, without case."""
+    decoded = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), data)
+    return unicodedata.normalize("NFKC", html.unescape(decoded)).casefold()
 
 
 def _quote(text: str, max_chars: int) -> str:

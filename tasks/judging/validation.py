@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from tasks.judging.audit import Menus, Rating
 from tasks.judging.rubric import normal
-from tasks.judging.verdicts import Vote, combine
+from tasks.judging.votes import Vote, combine
 from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.calibration import Bin, brier_score, expected_calibration_error, reliability_curve
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife

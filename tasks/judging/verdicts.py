@@ -1,4 +1,4 @@
-"""Parses a judge's completion and probabilities, combines votes, and makes rows. Pure.
+"""Parses a judge's completion and probabilities, and makes rows. Pure.
 
 An answer is one JSON object with a key for each judged thing: ``{"salt": {"verdict": …, "reason": …}}``. The
 forms of other rubrics are read too: ``{"salt": "Correct"}``, ``{'salt': ('Correct', '…')}``, ``{"salt":
@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
-from statistics import fmean, stdev
 from typing import NamedTuple
 
 import polars as pl
 
+from tasks.judging.quoting import may_hold_verdict
 from tasks.judging.reasoned import nearest_verdict, reasoned_scores, score_of_number
 from tasks.judging.rubric import FIELD, Rubric, normal
 from tasks.loop.objects import members, objects
-from tasks.loop.prompts import Completion
+from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import on_menu
 from tasks.loop.requests import Engine
 from tasks.loop.written import field_values, without_reasoning
@@ -109,27 +107,33 @@ class Opinion:
         return self.verdict.unscored_reason != UNANSWERED
 
 
-def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
+def read_opinions(
+    completion: Completion | None, keys: Sequence[str], rubric: Rubric, prompt: Prompt | None = None
+) -> tuple[Opinion, ...]:
     """Return a completion's opinion for each key, in order; a missing one is unscored with a reason.
 
     A completion that was cut off gives no verdict, because it may only have quoted one. The probabilities
     count only if all verdicts in the text equal the parsed one.
+
+    Args:
+        prompt: what the judge read. If its data can hold no answer, the last of several answers counts.
     """
     if completion is None or completion.finish_reason == "length":
         fault = UNANSWERED if completion is None else CUT_OFF
         return tuple(Opinion(_unscored(key, fault)) for key in keys)
+    revised = prompt is not None and not may_hold_verdict(prompt.conversation[-1]["content"])
     if rubric.has_own_form:
-        return _own_form(completion.text, tuple(keys), rubric)
+        return _own_form(completion.text, tuple(keys), rubric, revised)
     if rubric.style == "reasoned":
         return _reasoned(completion.text, tuple(keys), rubric)
     score = graded(completion.option_logprobs, {name: c.value for name, c in rubric.verdicts.items()})
-    verdicts = _parse_with_uniqueness(completion.text, tuple(keys), rubric)
+    verdicts = _parse_with_uniqueness(completion.text, tuple(keys), rubric, revised)
     return tuple(Opinion(verdict, score if is_unique else None) for verdict, is_unique in verdicts)
 
 
-def _own_form(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
+def _own_form(text: str, keys: tuple[str, ...], rubric: Rubric, revised: bool) -> tuple[Opinion, ...]:
     """Return opinions in the form that the rubric's authors ask for: verdicts, numbers or scores in words."""
-    read = _with_numbers(text, keys, rubric)
+    read = _with_numbers(text, keys, rubric, revised)
     if all(opinion.verdict.unscored_reason == NOTHING_READ for opinion in read):
         return _reasoned(without_reasoning(text), keys, rubric)
     return read
@@ -149,7 +153,7 @@ def _reasoned(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion
 
 @lru_cache(maxsize=1 << 12)
 def _parse_with_uniqueness(
-    text: str, keys: tuple[str, ...], rubric: Rubric
+    text: str, keys: tuple[str, ...], rubric: Rubric, revised: bool
 ) -> tuple[tuple[Verdict, bool], ...]:
     """Return each key's verdict and whether the text holds no other verdict.
 
@@ -158,11 +162,13 @@ def _parse_with_uniqueness(
     written = {on_menu(value, rubric.verdicts) for value in field_values(text, FIELD)}
     return tuple(
         (verdict, verdict.verdict is not None and written == {verdict.verdict})
-        for verdict in parse_verdicts(text, keys, rubric)
+        for verdict in parse_verdicts(text, keys, rubric, revised)
     )
 
 
-def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verdict, ...]:
+def parse_verdicts(
+    text: str, keys: Sequence[str], rubric: Rubric, revised: bool = False
+) -> tuple[Verdict, ...]:
     """Return a verdict for every key, in order, from any text of a judge; never raises.
 
     An answer is a complete JSON object with one of the keys, read as ``tasks.loop.objects`` reads it;
@@ -174,16 +180,22 @@ def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verd
     A judge may quote judged text with verdicts, which cannot be distinguished from its own. So a key is also
     unscored if the text gives it two different verdicts: in several answers, twice in one, or inside and
     outside of an answer, as in an object broken by quotation marks.
+
+    Args:
+        revised: the judged text can hold no answer (``may_hold_verdict``). Then an answer replaces what
+            stands before it, and the last one about a key counts.
     """
-    return tuple(opinion.verdict for opinion in _with_numbers(text, tuple(keys), rubric))
+    return tuple(opinion.verdict for opinion in _with_numbers(text, tuple(keys), rubric, revised))
 
 
-def _with_numbers(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
+def _with_numbers(
+    text: str, keys: tuple[str, ...], rubric: Rubric, revised: bool = False
+) -> tuple[Opinion, ...]:
     """Return ``parse_verdicts``, with the judge's own number for a rubric in its authors' form."""
     text = without_reasoning(text)
-    answers, outside = _answers(text, keys, rubric)
+    answers, outside = _answers(text, keys, rubric, revised)
     if not answers and len(keys) == 1:
-        answers = [(normal(keys[0]), value) for value in _alone(text, outside, rubric)]
+        answers = [(normal(keys[0]), value) for value in _alone(text, outside, rubric, revised)]
     if not answers:
         return tuple(Opinion(_unscored(key, NOTHING_READ)) for key in keys)
     return tuple(
@@ -191,10 +203,13 @@ def _with_numbers(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opi
     )
 
 
-def _answers(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[list[tuple[str, object]], set[str]]:
+def _answers(
+    text: str, keys: Sequence[str], rubric: Rubric, revised: bool
+) -> tuple[list[tuple[str, object]], set[str]]:
     """Return (key, value) pairs of the answers in a text, and the verdicts stated outside of them.
 
     Outside is also every string in an object that is not exact JSON: its quotes can be read in two ways.
+    revised: a key's pairs are of its last answer, and what is stated before the last answer does not count.
     """
     wanted = {normal(key) for key in keys}
     aliases = {normal(name): normal(key) for name, key in rubric.aliases.items()}
@@ -207,11 +222,14 @@ def _answers(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[list[tuple
                 is_verdict = len(wanted) == 1 and any(name == FIELD for name, _ in own)
                 own = [(normal(keys[0]), pairs)] if is_verdict else []
             if own:
-                answers += own
-                rest += [text[after : found.start], *([] if found.is_exact else _strings(pairs))]
+                names = {name for name, _ in own} if revised else set()
+                answers = [*(each for each in answers if each[0] not in names), *own]
+                rest += [] if revised else [text[after : found.start]]
+                rest += [] if found.is_exact else _strings(pairs)
                 after = found.end
                 break
-    return answers, _stated("\n".join([*rest, text[after:]]), rubric)
+    stated = _stated("\n".join([*rest, text[after:]]), rubric)
+    return answers, set(stated if answers or not revised else stated[-1:])
 
 
 def _strings(value: object, field: str = "") -> Iterator[str]:
@@ -230,7 +248,7 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         yield from (("", each) for each in value)
 
 
-def _alone(text: str, outside: set[str], rubric: Rubric) -> list[object]:
+def _alone(text: str, outside: set[str], rubric: Rubric, revised: bool) -> list[object]:
     """Return the verdict that stands without an object: as the whole text, or on a line of its own.
 
     A rubric in its authors' form may have reasons before or after it ("NO\n\nThe norm is missing.").
@@ -245,7 +263,7 @@ def _alone(text: str, outside: set[str], rubric: Rubric) -> list[object]:
             return [name]
     marked = [m["verdict"] for line in lines if (m := _VERDICT_LINE.fullmatch(line))]
     if marked and outside:
-        return [*marked]
+        return [*marked[-1:]] if revised else [*marked]
     if rubric.has_own_form and lines:
         ends = [_named_verdict(line, rubric) for line in (lines[0], lines[-1]) if len(line) <= _SHORT]
         return [name for name in ends if name]
@@ -272,14 +290,14 @@ def _verdict_of(value: object, rubric: Rubric) -> str | None:
     return None
 
 
-def _stated(text: str, rubric: Rubric) -> set[str]:
+def _stated(text: str, rubric: Rubric) -> list[str]:
     """Return verdicts stated outside of an answer: ``"verdict": "Good"``, ``**Verdict:** good``.
 
     Escaped quotation marks belong to a quotation.
     """
     menu = "|".join(sorted(map(re.escape, map(normal, rubric.verdicts)), key=len, reverse=True))
     marks = r"[\s\"'`*_“”‘’]*"
-    return set(re.findall(rf"verdict{marks}[:=：]{marks}({menu})(?!\w)", normal(text)))
+    return re.findall(rf"verdict{marks}[:=：]{marks}({menu})(?!\w)", normal(text))
 
 
 def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric) -> Opinion:
@@ -381,59 +399,6 @@ def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) ->
     weights = [math.fsum(math.exp(lp - highest) for lp in spellings) for spellings in pooled.values()]
     total = math.fsum(weights)
     return min(math.fsum(w / total * value for w, value in zip(weights, values.values(), strict=True)), 1.0)
-
-
-@dataclass(frozen=True)
-class Vote:
-    """One answer of one judge. ``verdict`` and ``score`` are None if it is unscored.
-
-    Attributes:
-        judge, phrasing: the judge and the wording; several votes of one pair are samples.
-        score: in [0, 1], the verdict's value or the graded score.
-    """
-
-    judge: str
-    phrasing: str
-    verdict: str | None
-    score: float | None
-
-
-@dataclass(frozen=True)
-class Ensemble:
-    """The joint verdict of several votes.
-
-    Attributes:
-        mean: in [0, 1]; None if no vote is scored.
-        sd: standard deviation over votes (ddof 1), the disagreement of scores; None for fewer than two.
-        verdict: the commonest verdict; None if no vote is scored or two are equally common.
-    """
-
-    mean: float | None = None
-    sd: float | None = None
-    verdict: str | None = None
-
-
-def combine(votes: Sequence[Vote]) -> Ensemble:
-    """Return mean and disagreement of votes on one thing; their order has no effect.
-
-    The mean is taken over samples, then phrasings, then judges, so that a judge with unreadable samples
-    weighs as much as the others. Unscored votes are left out.
-    """
-    scored = sorted(
-        (vote.judge, vote.phrasing, vote.score, vote.verdict)
-        for vote in votes
-        if vote.score is not None and vote.verdict is not None
-    )
-    if not scored:
-        return Ensemble()
-    mean = fmean(
-        fmean(fmean(score for _, _, score, _ in samples) for _, samples in groupby(of_judge, lambda v: v[1]))
-        for _, of_judge in groupby(scored, lambda v: v[0])
-    )
-    scores = [score for _, _, score, _ in scored]
-    (verdict, most), *others = Counter(verdict for *_, verdict in scored).most_common(2)
-    is_tied = any(count == most for _, count in others)
-    return Ensemble(mean, stdev(scores) if len(scores) > 1 else None, None if is_tied else verdict)
 
 
 class VerdictRow(NamedTuple):

@@ -3,7 +3,8 @@
 A result that one of these reaches too is not a finding. All baselines here are ours.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,77 @@ from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray
 # Rows come from a softmax in float64 or are stored in float32: the tolerance admits both, but no unnormalised
 # row.
 _SUM_TOLERANCE = 1e-4
+
+
+OptionNull = Sequence[Sequence[Sequence[int]]]
+"""A null model that chooses options: for each of its ways, the options that it draws from for each item."""
+
+
+def option_nulls(
+    lengths: Sequence[Sequence[int]],
+    right: Sequence[Collection[int]],
+    texts: Sequence[Sequence[str]] = (),
+    clusters: Sequence[str] = (),
+) -> dict[str, OptionNull]:
+    """Return null models that see an item's options and no question, by name.
+
+    chance: any option. longest, shortest: an option of most or fewest letters. position: has a way for each
+    position, that option of every item, or the last if an item has fewer; the other models have one way.
+    popular: the option whose text is right most often in items of other clusters, such as "unknown"; left out
+    if there are no texts.
+
+    Args:
+        lengths: letters of each item's options, at least one. right: indexes of the right ones.
+        texts: the options for comparing; equal ones are the same answer. clusters: of each item.
+    """
+    nulls: dict[str, OptionNull] = {
+        "position": [
+            [[min(place, len(own) - 1)] for own in lengths] for place in range(max(map(len, lengths)))
+        ],
+        "longest": [[_greatest(own) for own in lengths]],
+        "shortest": [[_greatest([-length for length in own]) for own in lengths]],
+        "chance": [[range(len(own)) for own in lengths]],
+    }
+    if texts:
+        golds = [
+            {own[place] for place in places if 0 <= place < len(own)}
+            for own, places in zip(texts, right, strict=True)
+        ]
+        everywhere = Counter(text for own in golds for text in own)
+        here = Counter((cluster, text) for cluster, own in zip(clusters, golds, strict=True) for text in own)
+        elsewhere = (
+            [everywhere[text] - here[cluster, text] for text in own]
+            for cluster, own in zip(clusters, texts, strict=True)
+        )
+        nulls["popular"] = [[_greatest(own) for own in elsewhere]]
+    return nulls
+
+
+def share_right(null: OptionNull, right: Sequence[Collection[int]]) -> FloatArray:
+    """Return [items, ways] in [0, 1]: the probability that the option that a null model draws is right."""
+    return np.array(
+        [
+            [sum(p in own for p in places) / len(places) for places, own in zip(way, right, strict=True)]
+            for way in null
+        ]
+    ).T
+
+
+def best_way(
+    values: FloatArray, mean: Callable[[FloatArray], float | None], direction: int = 1
+) -> FloatArray:
+    """Return [items]: a null model's scores in the way that is best by a mean over the items of interest.
+
+    Args:
+        values: [items], or [items, ways]. direction: -1 if less is better.
+    """
+    if values.ndim == 1:
+        return values
+    return max(values.T, key=lambda own: direction * (mean(own) or 0.0))
+
+
+def _greatest(numbers: Sequence[int]) -> list[int]:
+    return [place for place, number in enumerate(numbers) if number == max(numbers)]
 
 
 def uniform_category_f1(

@@ -76,7 +76,7 @@ class Frames:
             this page, None for a page that is not written yet. foot: additional text at the end of the page.
         lost: lines on answers that were lost, if they are many. ranks: those that the data allow.
         rectified: judges' means beside those rectified by people's ratings: a row per model and headline,
-            column -> text.
+            column -> text. ceilings: people's own means: a row per study and headline, column -> text.
         leaderboard: the evaluation's, best first, null models last.
         values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
             unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
@@ -96,6 +96,7 @@ class Frames:
     lost: tuple[str, ...] = ()
     ranks: RankSets = field(default_factory=RankSets)
     rectified: tuple[Row, ...] = ()
+    ceilings: tuple[Row, ...] = ()
     leaderboard: pl.DataFrame = view("leaderboard_{}")
     values: pl.DataFrame = view("report_value")
     metrics: pl.DataFrame = view("report_metric", _EVALUATION)

@@ -64,17 +64,24 @@ def test_nulls_are_computed_from_stored_options_and_right_answers(
     for doc in docs[:25]:
         doc["label"] = 2
     docs[0]["choices"] = ["short", "a much longer one", "mid one", "x"]
+    for doc in docs[30:]:  # one text that is an option of many items, and right in them
+        doc["choices"][doc["label"]] = "none"
     call("import", logs.lm_eval(tmp_path, hits(0.5), docs=docs))
     sql = (
         "SELECT model, value FROM report_value WHERE is_null AND metric = 'score' AND slice_kind = 'overall'"
     )
     nulls = dict(warehouse.query(sql).rows())
     right = [doc["label"] for doc in docs]
-    assert nulls.keys() == {"null:chance", "null:position", "null:longest"}
+    assert nulls.keys() == {
+        f"null:{name}" for name in ("chance", "position", "longest", "shortest", "popular")
+    }
     assert nulls["null:chance"] == pytest.approx(0.25)
     assert nulls["null:position"] == pytest.approx(max(map(right.count, range(4))) / N)
-    equally_long = 0.25 * (N - 1)  # all options but those of the first document
-    assert nulls["null:longest"] == pytest.approx((equally_long + 0.0) / N)
+    equally_long = 0.25 * 29  # all options but those of the first document and the last ten
+    assert N == 40
+    assert nulls["null:longest"] == pytest.approx((0 + equally_long + 0) / N)
+    assert nulls["null:shortest"] == pytest.approx((0 + equally_long + 10) / N)
+    assert nulls["null:popular"] == pytest.approx((0.25 * 30 + 10) / N)
     (row,) = board(warehouse)
     assert row["null_value"] == pytest.approx(max(nulls.values()))
 

@@ -85,8 +85,9 @@ def _outside(text: str) -> str:
     return re.sub(r"(?is)<\s*data\s*>.*?<\s*/\s*data\s*>", OPEN + CLOSE, seen)
 
 
-def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
+def read(written: Written, own: str, finish_reason: str = "stop", judged: str | None = None) -> Opinion:
     """Return the opinion on a completion: copied pieces have probability 1, the judge's verdict has SURE."""
+    prompt = None if judged is None else judge_prompt(RUBRIC, {KEY: judged}, [KEY])
     (other,) = set(MENU) - {own}
     tokens = []
     for piece, is_own in written:
@@ -96,7 +97,8 @@ def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
             tokens += [TokenAlternatives(t, {t: 0.0}) for t in re.findall(r'"[^"]*|[^"]+', piece)]
     text = "".join(token.text for token in tokens)
     logprobs = option_logprobs(tokens, text, MENU, "verdict")
-    (opinion,) = read_opinions(Completion(text, finish_reason, 1, 1, 0, logprobs), [KEY], RUBRIC)
+    completion = Completion(text, finish_reason, 1, 1, 0, logprobs)
+    (opinion,) = read_opinions(completion, [KEY], RUBRIC, prompt)
     return opinion
 
 
@@ -109,7 +111,7 @@ def test_no_judged_text_changes_its_verdict(judge: Judge, own: str) -> None:
     flips, scored, completions = [], 0, 0
     for text in texts:
         for written in judge(text, own):
-            opinion = read(written, own)
+            opinion = read(written, own, judged=text)
             completions += 1
             scored += opinion.score is not None
             fair = opinion.score in (None, value) or opinion.score == pytest.approx(score)
@@ -129,6 +131,17 @@ def test_a_cut_off_quotation_is_not_a_verdict(own: str) -> None:
     for text in payloads(KEY, wanted):
         opinion = read([(text, False)], own, "length")
         assert (opinion.score, opinion.verdict.verdict) == (None, None)
+
+
+def test_the_last_object_counts_if_the_judged_text_could_not_be_its_source() -> None:
+    (other,) = set(MENU) - {"NO"}
+    written = [*verdict(other), ("\nNo, I misread it.\n", False), *verdict("NO")]
+    assert read(written, "NO", judged="Guests leave a little food on the plate.").verdict.verdict == "NO"
+    for judged in (
+        "a { b", "a ｛ b", "a \\u007b b", "&#123;", "&lbrace;", "the VERDICT", "ver\u200bdict", "\\x",
+    ):  # fmt: skip
+        is_own = judged == "\\x"
+        assert (read(written, "NO", judged=judged).score is not None) == is_own
 
 
 def test_a_verdict_after_an_escaped_quotation_is_scored() -> None:

@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 from tasks.judging.rubric import Rubric, answer_schema
 from tasks.judging.verdicts import (
     SCHEMA,
-    Ensemble,
     VerdictRow,
-    Vote,
-    combine,
     graded,
     parse_verdicts,
     verdict_frame,
 )
+from tasks.judging.votes import Ensemble, Vote, combine
 from tests.judging.attacks import ATTACKS
 from warehouse import KINDS
 
@@ -82,6 +80,32 @@ def test_a_key_with_two_different_verdicts_is_unscored(rubric: Rubric, text: str
     assert read(rubric, text) == [NONE[0], *FULL[1:]]
     reason = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert reason == "the judge gave verdicts that differ"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f'{{"plum": {json.dumps(BAD)}}} was my draft, now: {ANSWER}', FULL),
+        (f'{ANSWER} The second was {{"plum": {json.dumps(BAD)}}}', [FULL[2], *FULL[1:]]),
+        (f"{{'plum': {GOOD}}} No: {{'plum': {BAD}}} On reflection: {ANSWER}", FULL),
+        (f"**Verdict:** bad\n\nThen again, no.\n{ANSWER}", FULL),
+        (f'{ANSWER} Or: {{"plum": {{"verdict": "Bad", "rea', [*NONE[:2], FULL[2]]),  # withdrawn, not replaced
+        (f"{ANSWER}\nVerdict: bad", [*NONE[:2], FULL[2]]),
+        ('{"plum": {"verdict": "Bad", "reason": "unknown"}, ' + ANSWER[1:], [NONE[0], *FULL[1:]]),  # in one
+        (ANSWER.replace('"verdict": "Good"', '"verdict": "Bad", "verdict": "Good"'), [NONE[0], *FULL[1:]]),
+    ],
+)
+def test_the_last_complete_object_counts_where_nothing_can_be_quoted(
+    rubric: Rubric, text: str, expected: Verdicts
+) -> None:
+    found = parse_verdicts(text, KEYS, rubric, revised=True)
+    assert [(v.verdict, v.reason, v.value) for v in found] == expected
+
+
+def test_the_last_line_counts_where_nothing_can_be_quoted(rubric: Rubric) -> None:
+    text = "Verdict: good\nWait, it is a stone.\n**Verdict:** bad"
+    assert parse_verdicts(text, ["plum"], rubric, revised=True)[0].verdict == "Bad"
+    assert read(rubric, text, ["plum"]) == [NONE[0]]
 
 
 @pytest.mark.parametrize(

@@ -1231,6 +1231,43 @@ COMMENT ON COLUMN human_domain.share_high IS 'Share of people who expect many pa
 COMMENT ON COLUMN human_domain.human_category IS 'Expected category. Effective rank: High if a majority expects many patterns. Spectral gap ratio: High if the score is below the median. NULL if nobody annotated the pluralism, people are tied, or they were asked about only one country.';
 COMMENT ON COLUMN human_domain.pulled_at IS 'When a pull last produced these values (UTC).';
 
+CREATE TABLE human_ceiling (
+    study VARCHAR,
+    evaluation VARCHAR NOT NULL,
+    config_hash VARCHAR NOT NULL,
+    metric VARCHAR,
+    slice_kind VARCHAR,
+    slice VARCHAR,
+    value DOUBLE NOT NULL,
+    ci_low DOUBLE,
+    ci_high DOUBLE,
+    no_interval_reason VARCHAR,
+    n_people INTEGER NOT NULL,
+    n_items INTEGER NOT NULL,
+    n_clusters INTEGER NOT NULL,
+    n_answers INTEGER NOT NULL,
+    answers VARCHAR NOT NULL,
+    computed_at TIMESTAMP NOT NULL,
+    PRIMARY KEY (study, metric, slice_kind, slice)
+);
+COMMENT ON TABLE human_ceiling IS 'People''s own answers to an evaluation''s prompts, scored as a model''s: mean over items and people of each headline. People are no model: they are in no run, ranking or cohort. A pull that brings other answers removes a study''s rows until culturemeter people score STUDY.';
+COMMENT ON COLUMN human_ceiling.study IS 'Study: study.study, of kind item-answers.';
+COMMENT ON COLUMN human_ceiling.evaluation IS 'Evaluation: run.evaluation.';
+COMMENT ON COLUMN human_ceiling.config_hash IS 'Configuration whose prompts, judges and scoring were used: run.config_hash.';
+COMMENT ON COLUMN human_ceiling.metric IS 'Headline: metric.metric.';
+COMMENT ON COLUMN human_ceiling.slice_kind IS 'Kind of slice, as in metric_value; overall for all items.';
+COMMENT ON COLUMN human_ceiling.slice IS 'Slice, as in metric_value.';
+COMMENT ON COLUMN human_ceiling.value IS 'Mean over items of the mean over the people who answered them.';
+COMMENT ON COLUMN human_ceiling.ci_low IS 'Lower end of the 95 % interval over people and clusters of items; NULL without one.';
+COMMENT ON COLUMN human_ceiling.ci_high IS 'Upper end of the 95 % interval; NULL without one.';
+COMMENT ON COLUMN human_ceiling.no_interval_reason IS 'Why there is no interval; NULL if there is one.';
+COMMENT ON COLUMN human_ceiling.n_people IS 'Number of people.';
+COMMENT ON COLUMN human_ceiling.n_items IS 'Number of items that they answered.';
+COMMENT ON COLUMN human_ceiling.n_clusters IS 'Number of clusters of these items.';
+COMMENT ON COLUMN human_ceiling.n_answers IS 'Number of scored answers.';
+COMMENT ON COLUMN human_ceiling.answers IS 'Hash of the answers.';
+COMMENT ON COLUMN human_ceiling.computed_at IS 'When it was computed (UTC).';
+
 -- Agreement of judges of conversations with people who rated the same conversations.
 
 CREATE TABLE conversation_validation (

@@ -141,7 +141,7 @@ class Asked:
             case Weekday():
                 return self.is_right_weekday(token)
             case Unit():
-                return not self.units and self.is_in_question(token)
+                return token.names == self.units or (not self.units and self.is_in_question(token))
             case Word(text):
                 return (
                     self.is_plain(text)

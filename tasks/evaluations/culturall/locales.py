@@ -151,11 +151,21 @@ def currencies(language: str) -> Mapping[str, frozenset[str]]:
             names |= {get_currency_name(code, n, locale) for n in _COUNTS}
             names |= {get_currency_symbol(code, locale), get_currency_symbol(code, "en"), code}
             for form in {phrase(name, language) for name in names} - _NO_CODES:
-                found[form] = found.get(form, frozenset()) | {code}
+                found[form] = found.get(form, frozenset()) | {code} | _successors(code)
     for row in words()["currencies"]:
         for form in listed("currencies", row, language):
             found[form] = _codes(row)
     return {form: codes for form, codes in found.items() if form and not form.endswith("*")}
+
+
+@cache
+def _successors(code: str) -> frozenset[str]:
+    """Return the currencies now in use of the country of a withdrawn one, such as RUB of RUR ("р.")."""
+    regions = get_global("territory_currencies")
+    in_use = frozenset[str]().union(*map(currencies_of, regions))
+    return (
+        frozenset() if code in in_use else frozenset(each for each in in_use if each[:2] == code[:2] != "X")
+    )
 
 
 @cache

@@ -85,7 +85,8 @@ def is_right(
     if True in found:
         return True
     if any(item.has_values for item in items):
-        return False if any(item.states_another(said) for item in items) else None
+        # A text such as "seven hundred" is read as 7 and a word, so a statement must differ from all texts.
+        return False if any(item.compared(said) == {True} for item in items) else None
     is_name = all(item.is_another_name(said) for item in items)
     return False if is_name else None
 
@@ -117,39 +118,45 @@ class _Accepted(Asked):
         """Return whether an accepted text states a number, date, time or weekday."""
         return any(isinstance(token, VALUES) for read in self.read for token in read)
 
-    def states_another(self, said: str) -> bool:
-        """Return whether a statement is a plain value of the kind of an accepted text, but not it."""
+    def compared(self, said: str) -> frozenset[bool]:
+        """Return, of accepted texts with values of a statement's kinds, whether it has other ones.
+
+        Empty if the statement is no plain value.
+        """
         if self.denies(said):
-            return False
+            return frozenset()
         given = self._given(said)
         unknown = [n for n, token in enumerate(given) if isinstance(token, Word) and not self.is_known(token)]
         counted = len(unknown) == 1 and unknown[0] > 0 and isinstance(given[unknown[0] - 1], Number)
         if unknown and (not counted or any(isinstance(token, Unit) for token in given)):
-            return False
+            return frozenset()
         pairs: list[tuple[Sequence[Token], Sequence[Token]]] = [(given, read) for read in self.read]
         pairs += [(in_base_units(one), in_base_units(other)) for one, other in pairs]
-        return any(self._differ(one, other, bool(unknown)) for one, other in pairs)
+        found = (self._differ(one, other, bool(unknown)) for one, other in pairs)
+        return frozenset(differs for differs in found if differs is not None)
 
-    def _differ(self, given: Sequence[Token], wanted: Sequence[Token], is_counted: bool) -> bool:
+    def _differ(self, given: Sequence[Token], wanted: Sequence[Token], is_counted: bool) -> bool | None:
         """Return whether the values of a statement are of an accepted text's kinds, and other ones in its
-        units, or the same in others.
+        units, or the same in others; None if they are of other kinds, or leave open which they are.
 
         Args:
             is_counted: the statement has an unknown word after its number, which may be a unit.
         """
         values, right = ([t for t in read if isinstance(t, VALUES)] for read in (given, wanted))
         if not right or [type(value) for value in values] != [type(value) for value in right]:
-            return False
+            return None
         differing = [(a, b) for a, b in zip(values, right, strict=True) if not self._equals(a, b)]
         if any(self._is_open(a, b) for a, b in differing):
-            return False
+            return None
         units, own = ([t for t in read if isinstance(t, Unit)] for read in (given, wanted))
         if not units or not own or is_counted:
-            return bool(differing)
+            return bool(differing) if differing or not units else None
         if len(units) != len(own):
-            return False
+            return None
         is_same = all(self.is_same_unit(a.names, b.names) for a, b in zip(units, own, strict=True))
-        return is_same == bool(differing)
+        if not is_same:
+            return None if differing else True
+        return bool(differing)
 
     def _is_open(self, given: Token, wanted: Token) -> bool:
         """Return whether a date or time may be the wanted one, but lacks its year or half of the day."""

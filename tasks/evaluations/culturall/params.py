@@ -10,7 +10,7 @@ from tasks.data import hub
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
-SCORES_VERSION = 8
+SCORES_VERSION = 9
 """Part of config_hash; raise it whenever reading, matching or the arithmetic of rows changes a number."""
 
 Condition = Literal["native", "english", "question", "retrieval"]

@@ -12,7 +12,7 @@ from tasks.data import hub
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
-SCORES_VERSION = 7
+SCORES_VERSION = 8
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``answers``, changes a
 number: part of config_hash."""
 

@@ -23,7 +23,8 @@ from tasks.evaluations.cure.read import (
 from tasks.evaluations.cure.study import CureStudy
 from tasks.judging.controls import REAL, SOURCES
 from tasks.judging.panel import Opinions
-from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Ensemble, Vote, combine
+from tasks.judging.verdicts import NO_JUDGE, UNANSWERED
+from tasks.judging.votes import Ensemble, Vote, combine
 from tasks.loop.replies import is_lost
 from tasks.loop.rows import Reasons
 from tasks.metrics.classification import LOST

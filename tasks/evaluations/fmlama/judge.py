@@ -102,7 +102,7 @@ def read_marks(
 def _verdicts(rubric: Rubric, each: JudgePrompt, completions: Mapping[str, Completion]) -> Iterator[Verdict]:
     """Yield the verdicts on a dish's predictions, in their order."""
     completion = completions.get(each.prompt.id) if each.asked else None
-    opinions = dict(zip(each.asked, read_opinions(completion, each.asked, rubric), strict=True))
+    opinions = dict(zip(each.asked, read_opinions(completion, each.asked, rubric, each.prompt), strict=True))
     for key in each.keys:
         opinion = opinions.get(key)
         yield (

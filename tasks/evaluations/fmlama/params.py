@@ -9,7 +9,7 @@ from pydantic import Field
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle
 
-SCORES_VERSION = 6
+SCORES_VERSION = 7
 """Part of config_hash; raise it whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number.
 """
 

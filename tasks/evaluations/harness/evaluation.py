@@ -39,9 +39,9 @@ from tasks.metrics.intervals import SHARE
 
 TITLE = "How does a model do on tasks of lm-evaluation-harness?"
 CAPTION = (
-    "Score: mean over documents of each task's first metric. Null: the best of chance, the commonest place, "
-    "the longest option, and of the commonest and another document's answer; without, other question: what "
-    "the model scores when it cannot know."
+    "Score: mean over documents of each task's first metric. Null: the best of chance, one place, the "
+    "longest, shortest and most popular option, and of the commonest and another document's answer; without, "
+    "other question: what the model scores when it cannot know."
 )
 
 
@@ -51,10 +51,9 @@ def _ask(study: HarnessStudy, completions: Completions) -> Sequence[Request[Any]
 
 def _rows(study: HarnessStudy, cohort: Cohort[dict[str, read.HarnessScores]], shared: Any) -> Tables:
     """Return rows of the models and null models, and every answer."""
-    nulls = read.nulls(study)
-    beside = rows.best_null(study, nulls)
-    metrics = rows.null_rows(study, nulls)
-    metrics |= {name: rows.model_rows(study, own, beside) for name, own in cohort.models.items()}
+    nulls = rows.NullModels(study, read.nulls(study))
+    metrics = nulls.rows()
+    metrics |= {name: rows.model_rows(study, own, nulls) for name, own in cohort.models.items()}
     details = {
         name: [Detail("item_answer", _answer_frame(study, own))] for name, own in cohort.models.items()
     }

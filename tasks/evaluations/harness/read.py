@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,7 +23,8 @@ from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.loop.pairs import Document
 from tasks.loop.prompts import Completion, Prompt
-from tasks.loop.replies import EMPTY, NO_ANSWER, REFUSED
+from tasks.loop.replies import EMPTY, NO_ANSWER, REFUSED, normal
+from tasks.metrics.nulls import option_nulls
 
 NO_OTHER = "no other document to exchange with"
 NOT_A_SHARE = "the task's first metric is no share of right answers"
@@ -136,49 +137,54 @@ def number(value: Any) -> float | None:
     return None
 
 
-def nulls(study: HarnessStudy) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Return null models' values: null model -> item -> metric -> value.
+NullValues = Mapping[str, Mapping[str, Sequence[Values]]]
+"""Null model -> task -> the values of each of its ways (``option_nulls``); of texts there is one"""
 
-    For options: a random one (the mean over all), the commonest right position, and the longest (the mean
-    over equally long ones). For texts: the task's commonest right answer, and another document's.
+
+def nulls(study: HarnessStudy) -> dict[str, dict[str, list[Values]]]:
+    """Return null models' values: for options ``option_nulls``; for texts the task's commonest right answer,
+    and another document's.
     """
-    by_task: dict[str, dict[str, Mapping[str, Any]]] = {}
+    by_name: dict[str, dict[str, list[Values]]] = {}
     for task in study.tasks.values():
         own = [item for item in study.items if item.task is task]
-        values_of = _of_options(own) if task.chooses else _of_texts(study, own) if task.writes else {}
-        for name, values in values_of.items():
-            by_task.setdefault(name, {}).update(values)
-    return by_task
+        ways_of = _of_options(own) if task.chooses else _of_texts(study, own) if task.writes else {}
+        for name, ways in ways_of.items():
+            by_name.setdefault(name, {})[task.name] = ways
+    return by_name
 
 
-def _of_options(items: Sequence[HarnessItem]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    labelled = [item.task.golds[item.doc] for item in items if item.doc not in item.task.wrong_labels]
-    right = Counter(p for gold in labelled for p in (gold if isinstance(gold, list) else [gold]))
-    commonest = min(right, key=lambda place: (-right[place], place), default=0)
-
-    def longest(options: Sequence[str]) -> list[int]:
-        most = max(map(len, options))
-        return [place for place, option in enumerate(options) if len(option) == most]
-
-    def position(options: Sequence[str]) -> list[int]:
-        return [commonest if 0 <= commonest < len(options) else 0]
-
-    kinds: dict[str, Callable[[Sequence[str]], Iterable[int]]] = {
-        "chance": lambda options: range(len(options)), "position": position, "longest": longest,
-    }  # fmt: skip
+def _of_options(items: Sequence[HarnessItem]) -> dict[str, list[Values]]:
+    options = [item.task.choices(item.doc) for item in items]
+    golds = [item.task.golds[item.doc] for item in items]
+    right = [
+        set() if item.doc in item.task.wrong_labels else set(gold if isinstance(gold, list) else [gold])
+        for item, gold in zip(items, golds, strict=True)
+    ]
+    lengths, texts = [list(map(len, own)) for own in options], [list(map(normal, own)) for own in options]
+    values = [
+        [_chosen(item, place) for place in range(len(own))] for item, own in zip(items, options, strict=True)
+    ]
     return {
-        name: {item.name: _mean_of(item, choose(item.task.choices(item.doc))) for item in items}
-        for name, choose in kinds.items()
+        name: [
+            {
+                item.name: _mean_of([own[place] for place in places])
+                for item, own, places in zip(items, values, way, strict=True)
+            }
+            for way in null
+        ]
+        for name, null in option_nulls(lengths, right, texts, [item.cluster for item in items]).items()
     }
 
 
-def _mean_of(item: HarnessItem, places: Iterable[int]) -> dict[str, Any]:
-    """Return each metric's mean over choices of one option each; values that are not numbers are left out."""
+def _chosen(item: HarnessItem, place: int) -> Mapping[str, Any]:
+    """Return the values of a model that chooses this option."""
     n = len(item.task.instances[item.doc])
-    each = [
-        item.task.score_given(item.doc, [(0.0 if i == place else -1e6, i == place) for i in range(n)])
-        for place in places
-    ]
+    return item.task.score_given(item.doc, [(0.0 if i == place else -1e6, i == place) for i in range(n)])
+
+
+def _mean_of(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return each metric's mean over choices; values that are not numbers are left out."""
     if why := each[0].get(""):
         return {"": why}
     numbers = {metric: [number(values.get(metric)) for values in each] for metric in each[0]}
@@ -189,18 +195,20 @@ def _mean_of(item: HarnessItem, places: Iterable[int]) -> dict[str, Any]:
     }
 
 
-def _of_texts(study: HarnessStudy, items: Sequence[HarnessItem]) -> dict[str, dict[str, Mapping[str, Any]]]:
+def _of_texts(study: HarnessStudy, items: Sequence[HarnessItem]) -> dict[str, list[Values]]:
     golds = {item.name: _first(item.task, item.doc) for item in items}
     counts = Counter(golds.values())
     commonest = min(counts, key=lambda text: (-counts[text], text))
     others = {item.name: golds[other] for item in items if (other := study.others.get(item.name))}
     return {
-        "commonest": {item.name: item.task.score_given(item.doc, [commonest]) for item in items},
-        "other_answer": {
-            item.name: item.task.score_given(item.doc, [others[item.name]])
-            for item in items
-            if item.name in others
-        },
+        "commonest": [{item.name: item.task.score_given(item.doc, [commonest]) for item in items}],
+        "other_answer": [
+            {
+                item.name: item.task.score_given(item.doc, [others[item.name]])
+                for item in items
+                if item.name in others
+            }
+        ],
     }
 
 

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from tasks.evaluations.harness import examples
-from tasks.evaluations.harness.read import HarnessScores, Values, headline_of, number
+from tasks.evaluations.harness.read import HarnessScores, NullValues, Values, headline_of, number
 from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessStudy
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.identity import NULL
 from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, mean_of, mean_row, scored, unscored
 from tasks.metrics.intervals import SHARE, UNBOUNDED
-from tasks.metrics.types import BoolArray, FloatArray
+from tasks.metrics.nulls import best_way
+from tasks.metrics.types import BoolArray
 
 SCORE = "score"
 CONTROLS = {
@@ -35,16 +36,12 @@ _OWN = {SCORE, "coverage", "unanswered", "truncated", "examples_evaluated"}
 NOT_SCORED = "nothing was answered, or the task's scoring fails"
 
 
-def model_rows(study: HarnessStudy, answers: Mapping[str, HarnessScores], beside: FloatArray) -> list[Metric]:
-    """Return all rows of one model.
-
-    Args:
-        answers: condition -> scores. beside: [items] scores of the best null model.
-    """
+def model_rows(study: HarnessStudy, answers: Mapping[str, HarnessScores], nulls: NullModels) -> list[Metric]:
+    """Return all rows of one model. answers: condition -> scores."""
     own = answers[HEADLINE]
     rows: list[Metric] = []
     for where, chosen in study.slices():
-        rows += _headline_rows(study, answers, beside, where, chosen)
+        rows += _headline_rows(study, answers, nulls, where, chosen)
         rows += _metric_rows(study, own.values, where, chosen)
     shown = [examples.source(item.task.library) for item in study.items]
     if any(shown):
@@ -54,46 +51,72 @@ def model_rows(study: HarnessStudy, answers: Mapping[str, HarnessScores], beside
     return [*rows, *count_rows(own.headline.lost)]
 
 
-def null_rows(study: HarnessStudy, nulls: Mapping[str, Values]) -> dict[str, list[Metric]]:
-    """Return the headline and the harness's metrics of every null model in every slice."""
-    return {
-        f"{NULL}{name.replace('_', '-')}": [
-            row
-            for where, chosen in study.slices()
-            for row in (
-                headline_of(study, values).row(SCORE, where, chosen, study.clusters[chosen], SHARE),
-                *_metric_rows(study, values, where, chosen),
+class NullModels:
+    """Null models' values, each way of a model chosen where it is best: in one task and one slice."""
+
+    def __init__(self, study: HarnessStudy, nulls: NullValues) -> None:
+        self._study, self._values = study, nulls
+        self._of_task = {
+            task: np.array([item.task.name == task for item in study.items]) for task in study.tasks
+        }
+        self._scores = {
+            name: {
+                task: np.array([headline_of(study, values).values for values in ways]).T
+                for task, ways in by_task.items()
+            }
+            for name, by_task in nulls.items()
+        }
+
+    def rows(self) -> dict[str, list[Metric]]:
+        """Return the headline and the harness's metrics of every null model in every slice."""
+        study = self._study
+        return {
+            f"{NULL}{name.replace('_', '-')}": [
+                row
+                for where, chosen in study.slices()
+                for values in [self._best(name, chosen)]
+                for row in (
+                    headline_of(study, values).row(SCORE, where, chosen, study.clusters[chosen], SHARE),
+                    *_metric_rows(study, values, where, chosen),
+                )
+            ]
+            for name in self._values
+        }
+
+    def mean(self, chosen: BoolArray) -> float | None:
+        """Return the mean over chosen documents of the best null model of each task there."""
+        best = np.full(len(self._study.items), np.nan)
+        for task, is_own in self._of_task.items():
+            here = chosen & is_own
+            own = (
+                best_way(by_task[task][here], mean_of) for by_task in self._scores.values() if task in by_task
             )
-        ]
-        for name, values in nulls.items()
-    }
+            known = [(mean, values) for values in own if (mean := mean_of(values)) is not None]
+            if known:
+                best[here] = max(known, key=lambda pair: pair[0])[1]
+        return mean_of(best[chosen])
 
-
-def best_null(study: HarnessStudy, nulls: Mapping[str, Values]) -> FloatArray:
-    """Return [items]: the score of the best null model of each item's task; NaN if there is none."""
-    scores = {name: headline_of(study, values).values for name, values in sorted(nulls.items())}
-    best = np.full(len(study.items), np.nan)
-    of_task = np.array([item.task.name for item in study.items])
-    for task in study.tasks:
-        here = of_task == task
-        means = {name: mean_of(own[here]) for name, own in scores.items()}
-        known = {name: mean for name, mean in means.items() if mean is not None}
-        if known:
-            best[here] = scores[max(known, key=lambda name: known[name])][here]
-    return best
+    def _best(self, name: str, chosen: BoolArray) -> Values:
+        """Return a null model's values, in each task by the way that is best on the chosen documents."""
+        values: dict[str, Mapping[str, Any]] = {}
+        for task, ways in self._values[name].items():
+            here, scores = chosen & self._of_task[task], self._scores[name][task]
+            means = [mean_of(own[here]) or 0.0 for own in scores.T]
+            values |= ways[int(np.argmax(means))]
+        return values
 
 
 def _headline_rows(
     study: HarnessStudy,
     answers: Mapping[str, HarnessScores],
-    beside: FloatArray,
+    nulls: NullModels,
     where: Slice,
     chosen: BoolArray,
 ) -> Iterator[Metric]:
     """Return the headline, and each control with its difference from the headline."""
     clusters, names = study.clusters[chosen], study.names[chosen] if where == OVERALL else None
     own: ConditionScores = answers[HEADLINE].headline
-    yield own.row(SCORE, where, chosen, clusters, SHARE, mean_of(beside[chosen]), names)
+    yield own.row(SCORE, where, chosen, clusters, SHARE, nulls.mean(chosen), names)
     for control in CONTROLS:
         of = answers[control].headline
         if np.isnan(of.values[chosen]).all():
@@ -145,7 +168,7 @@ def bounds_of(metric: str) -> tuple[float, float]:
 def catalogue() -> list[dict[str, Any]]:
     """Return the rows of the table metric that every run has, the headline first."""
     about = "Mean over documents of the task's first metric (--metric names another), from 0 to 1."
-    rows = [_row(SCORE, "Score", about, null="the best null model of each task", is_headline=True)]
+    rows = [_row(SCORE, "Score", about, null="the best null model of each task and slice", is_headline=True)]
     for control, (label, words) in CONTROLS.items():
         rows.append(_row(f"{SCORE}_{control}", label, words, direction="none"))
         gain = f"Gain of the score over: {words}"

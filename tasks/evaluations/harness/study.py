@@ -21,7 +21,7 @@ from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Clustered, Slice, slices
 from tasks.metrics.types import BoolArray
 
-SCORES_VERSION = 3
+SCORES_VERSION = 4
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"

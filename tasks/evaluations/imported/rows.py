@@ -17,6 +17,7 @@ from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.identity import NULL, digest
 from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row, scored
 from tasks.metrics.intervals import SHARE, UNBOUNDED
+from tasks.metrics.nulls import best_way, option_nulls, share_right
 from tasks.metrics.types import FloatArray
 
 SCORE, LOSS, STDERR = "score", "loss", "stderr"
@@ -27,7 +28,7 @@ MOST_METRICS = 20
 """Most further metrics of a log."""
 
 Nulls = Mapping[str, FloatArray]
-"""Null model, without ``null:`` -> [items] its scores; NaN if it has none"""
+"""Null model, without ``null:`` -> its scores, [items] or [items, ways] (``best_way``)"""
 
 
 def headline(study: ImportedStudy) -> str:
@@ -81,7 +82,14 @@ def null_rows(study: ImportedStudy, nulls: Nulls) -> dict[str, list[Metric]]:
     """Return the headline of every null model in every slice."""
     return {
         f"{NULL}{name}": [
-            mean_row(headline(study), where, values[chosen], NO_NUMBER, study.clusters[chosen], study.bounds)
+            mean_row(
+                headline(study),
+                where,
+                _best_way(values[chosen]),
+                NO_NUMBER,
+                study.clusters[chosen],
+                study.bounds,
+            )
             for where, chosen in study.slices()
         ]
         for name, values in nulls.items()
@@ -91,20 +99,16 @@ def null_rows(study: ImportedStudy, nulls: Nulls) -> dict[str, list[Metric]]:
 def nulls_of(study: ImportedStudy) -> dict[str, FloatArray]:
     """Return the scores of models that read no question; none if they cannot be computed (``why_no_null``).
 
-    With options and the right one: an option by chance, the commonest right position, the longest option (the
-    mean over equally long ones). With right outputs: always the commonest.
+    With options and the right one: ``option_nulls``. With right outputs: always the commonest.
     """
     if why_no_null(study):
         return {}
     items = study.items
     if all(item.right >= 0 for item in items):
-        places = Counter(item.right for item in items)
-        commonest = min(places, key=lambda place: (-places[place], place))
-        return {
-            "chance": np.array([1 / len(item.lengths) for item in items]),
-            "position": np.array([float(item.right == commonest) for item in items]),
-            "longest": np.array([_longest(item.lengths, item.right) for item in items]),
-        }
+        right = [{item.right} for item in items]
+        texts = [item.options for item in items] if all(item.options for item in items) else []
+        nulls = option_nulls([item.lengths for item in items], right, texts, study.clusters.tolist())
+        return {name: share_right(null, right) for name, null in nulls.items()}
     targets = [item.target.strip().casefold() for item in items]
     counts = Counter(targets)
     usual = min(counts, key=lambda text: (-counts[text], text))
@@ -121,14 +125,14 @@ def why_no_null(study: ImportedStudy) -> str:
     return ""
 
 
-def _longest(lengths: tuple[int, ...], right: int) -> float:
-    most = [place for place, length in enumerate(lengths) if length == max(lengths)]
-    return float(right in most) / len(most)
-
-
 def _best(study: ImportedStudy, nulls: Nulls, chosen: Any) -> float | None:
-    means = [mean for values in nulls.values() if (mean := mean_of(values[chosen])) is not None]
+    """Return the mean of the best null model on the chosen items."""
+    means = [mean for own in nulls.values() if (mean := mean_of(_best_way(own[chosen]))) is not None]
     return max(means, default=None)
+
+
+def _best_way(values: FloatArray) -> FloatArray:
+    return best_way(values, mean_of)
 
 
 def _further(study: ImportedStudy, answers: Mapping[str, ImportedAnswer]) -> Iterator[Metric]:
@@ -155,7 +159,7 @@ def metrics_of(answers: Iterable[ImportedAnswer]) -> list[str]:
 def catalogue() -> list[dict[str, Any]]:
     """Return the rows of the table metric that every run has, the headlines first."""
     of = "Mean over items of the log's own scores, by the metric that the run names"
-    null = "the best of chance, the commonest position and the longest option; or the commonest right answer"
+    null = "the best option by chance, position, length or popularity in each slice, or the commonest answer"
     return [
         _row(SCORE, "Score", f"{of}; higher is better.", "higher", null, is_headline=True),
         _row(LOSS, "Loss", f"{of}; lower is better.", "lower", is_headline=True),

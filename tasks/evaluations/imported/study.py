@@ -22,7 +22,7 @@ from tasks.metrics.types import BoolArray
 from tasks.parsing import parse_json
 
 NAME = "imported"
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 KNOBS = {"harness", "task", "version", "task_settings", "metric", "direction", "scale", "cluster", "by"}
@@ -65,6 +65,7 @@ class ImportedItem(NamedTuple):
         name: the hash of its content. cluster: label shared by related items. slices: values of ``by``.
         target: right output in words, "" if there is not one. right: index of the right option, -1 if
             unknown. lengths: letters of each option. also: further hashes of the item (``same_item``).
+        options: a hash of each option's text; () in logs that were imported before.
     """
 
     name: str
@@ -74,6 +75,7 @@ class ImportedItem(NamedTuple):
     right: int = -1
     lengths: tuple[int, ...] = ()
     also: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 class ImportedAnswer(NamedTuple):
@@ -163,7 +165,7 @@ class ImportedStudy(Clustered):
     @cached_property
     def materials(self) -> dict[str, str]:
         """Implement ``contract.Study``."""
-        return {"item": digest([item[:-1] for item in self.items])}
+        return {"item": digest([item._replace(also=()) for item in self.items])}
 
     @cached_property
     def _config(self) -> str:
@@ -196,7 +198,7 @@ def content(study: ImportedStudy) -> Rows:
 def items_of(rows: Rows) -> tuple[ImportedItem, ...]:
     """Return the items of stored content."""
     return tuple(
-        ImportedItem(name, cluster, tuple(values), target, right, tuple(lengths), tuple(also))
+        ImportedItem(name, cluster, tuple(values), target, right, *map(tuple, lists))
         for row in rows
-        for name, cluster, values, target, right, lengths, also in parse_json(row["body"])
+        for name, cluster, values, target, right, *lists in parse_json(row["body"])
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -15,7 +14,7 @@ from scipy.stats import binom
 
 from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.contract import Completions, GenerationParams, Params
-from tasks.evaluations.recipe.definition import CHANCE, CHOICES, LETTER, LETTERS, ROTATED
+from tasks.evaluations.recipe.definition import CHOICES, LETTER, LETTERS, ROTATED
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.evaluations.recipe.kinds import Choice
 from tasks.evaluations.recipe.normal import stands_in
@@ -30,7 +29,8 @@ from tasks.loop.replies import NO_ANSWER, no_text, unreadable
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Metric, scored
 from tasks.loop.samples import Sample, Score, listed
-from tasks.metrics.types import FloatArray, IntArray
+from tasks.metrics.nulls import option_nulls, share_right
+from tasks.metrics.types import FloatArray
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
 CONTROLS = (NO_QUESTION, OTHER_QUESTION)
@@ -226,31 +226,15 @@ class ChoiceStudy(RecipeStudy):
         )
 
     def nulls(self, shared: Opinions) -> dict[str, Nulls]:
-        """Return the null models' scores on each item; of position [items, positions], a column for each that
-        it may always choose.
-
-        longest, shortest: equally long options share the score. popular: the option whose text is right most
-        often in items of other clusters, such as "unknown"; equals share. chance: the expected score of an
-        option that is drawn.
-        """
-        options = [self.options(item) for item in self.items]
-        right = np.array([self.right(item) for item in self.items])
-        clusters = self.clusters.tolist()
-        answers = [normal(own[place]) for own, place in zip(options, right.tolist(), strict=True)]
-        everywhere, of_cluster = Counter(answers), Counter(zip(clusters, answers, strict=True))
-        elsewhere = [
-            [everywhere[text] - of_cluster[cluster, text] for text in map(normal, own)]
-            for cluster, own in zip(clusters, options, strict=True)
-        ]
-        lengths = [[len(option) for option in own] for own in options]
-        scores = {
-            "position": (right[:, None] == np.arange(max(map(len, options)))).astype(float),
-            "longest": _of_greatest(lengths, right),
-            "shortest": _of_greatest([[-length for length in own] for own in lengths], right),
-            "popular": _of_greatest(elsewhere, right),
-            CHANCE: np.array([1 / len(own) for own in options]),
-        }
-        return {self.definition.metric.name: {name: self.within(share) for name, share in scores.items()}}
+        """Return the null models' scores, [items, ways] (``option_nulls``)."""
+        options, right = (
+            [self.options(item) for item in self.items],
+            [{self.right(item)} for item in self.items],
+        )
+        lengths, texts = [list(map(len, own)) for own in options], [list(map(normal, own)) for own in options]
+        nulls = option_nulls(lengths, right, texts, self.clusters.tolist())
+        scores = {name: self.within(share_right(null, right)) for name, null in nulls.items()}
+        return {self.definition.metric.name: scores}
 
     def further_rows(self) -> Iterator[Metric]:
         """Yield the share of right options at the commonest position in each slice where they are not mixed.
@@ -295,12 +279,6 @@ class ChoiceStudy(RecipeStudy):
                 scores={name: Score.of(value, why, answer=scores.texts[place] or None)},
                 metadata=self.metadata(item),
             )  # fmt: skip
-
-
-def _of_greatest(numbers: Sequence[Sequence[int]], right: IntArray) -> FloatArray:
-    """Return [items] the score of choosing the option with the greatest number; equals share it."""
-    pairs = zip(numbers, right.tolist(), strict=True)
-    return np.array([(own[place] == max(own)) / own.count(max(own)) for own, place in pairs], dtype=float)
 
 
 def letter(text: str, options: tuple[str, ...]) -> int | None:

@@ -20,6 +20,7 @@ from tasks.judging.panel import Opinions
 from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, count_rows, mean_of, mean_row, scored, unscored
 from tasks.metrics.comparison import holm_or_reason, mean_difference
 from tasks.metrics.intervals import SHARE
+from tasks.metrics.nulls import best_way
 from tasks.metrics.types import BoolArray, FloatArray
 
 NULL = "null:"
@@ -78,10 +79,7 @@ def null_of(study: RecipeStudy, part: MetricPart, nulls: Nulls, chosen: BoolArra
 
 def _best_choice(study: RecipeStudy, part: MetricPart, values: FloatArray, chosen: BoolArray) -> FloatArray:
     """Return [items] a null model's scores with the choice that is best on the chosen items."""
-    if values.ndim == 1:
-        return values
-    sign = -1 if part.direction == "lower" else 1
-    return max(values.T, key=lambda own: sign * (_mean(study, own, chosen) or 0.0))
+    return best_way(values, lambda own: _mean(study, own, chosen), -1 if part.direction == "lower" else 1)
 
 
 def averaged(

@@ -25,12 +25,12 @@ from tasks.loop.samples import Sample
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.packs.prompts import rendered
 
-SCORES_VERSION = 4
+SCORES_VERSION = 5
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 Nulls = Mapping[str, FloatArray]
-"""Null model, without ``null:`` -> its scores on each item, [items], or [items, choices] of a model that may
-make one of several choices; NaN if unscored"""
+"""Null model, without ``null:`` -> its scores on each item, [items], or [items, ways] (``best_way``); NaN if
+unscored"""
 
 HEADLINE, EXCHANGED = "", "exchanged"
 """Conditions: unchanged items, and another item's answer or context."""

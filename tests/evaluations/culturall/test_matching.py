@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.evaluations.culturall.choices import chosen_letter, options
-from tasks.evaluations.culturall.matching import is_match, plain
+from tasks.evaluations.culturall.matching import is_match, is_right, plain
 from tasks.evaluations.culturall.quantities import numbers
 
 QUESTION = "Which one is poured first? A. tea B. coffee C. cocoa D. water"
@@ -154,3 +154,14 @@ def test_pairs_match_as_labelled(language: str) -> None:
         != (pair["is_right"] == "1")
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("700 р.", True), ("700р", True), ("700 рб", None), ("700 долларов", False), ("70 р.", False)],
+)
+def test_signs_of_withdrawn_currencies_and_unknown_units_after_the_right_number(
+    answer: str, expected: bool | None
+) -> None:
+    accepted = {"ru": ("700 рублей", "700"), "en": ("700 roubles", "seven hundred roubles", "700")}
+    assert is_right(answer, accepted, {}, "RU") is expected

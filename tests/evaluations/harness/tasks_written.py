@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 from tasks.evaluations.harness import read, rows
@@ -159,6 +158,6 @@ def numbers_of_both(
         if "," in key and "stderr" not in key
     }
     assert values
-    made = rows.model_rows(study, answers, np.full(len(study.items), np.nan))
+    made = rows.model_rows(study, answers, rows.NullModels(study, {}))
     ours = {row.metric: row.value for row in made if row.slice_kind == "overall"}
     return values, {metric: ours[metric] for metric in values}

@@ -156,7 +156,14 @@ def test_controls_leave_out_or_exchange_the_question() -> None:
 def test_hand_calculation_gives_null_models() -> None:
     study = study_of([FILES / "choice.yaml", FILES / "written.yaml"])
     nulls = read.nulls(study)
-    by = {name: rows.mean_of(read.headline_of(study, values).values) for name, values in nulls.items()}
+    by = {
+        name: max(
+            rows.mean_of(read.headline_of(study, values).values) or 0.0
+            for ways in by_task.values()
+            for values in ways
+        )
+        for name, by_task in nulls.items()
+    }
     # Right places are 0 1 2 0 1 2 0 1: place 0, the first of the commonest, in 3 of 8 documents.
     assert by["position"] == pytest.approx(3 / 8)
     assert by["chance"] == pytest.approx(1 / 3)
@@ -169,9 +176,14 @@ def test_hand_calculation_gives_null_models() -> None:
     assert by["commonest"] == pytest.approx(1 / 8)  # each dish is right once
     assert by["other_answer"] == 0
     # The null beside a score is the best of each task: longest or position here, commonest there.
-    best = rows.best_null(study, nulls)
-    assert best[:8].mean() == pytest.approx(max(by["longest"], by["position"]))
-    assert best[8:].mean() == pytest.approx(1 / 8)
+    models, first = rows.NullModels(study, nulls), np.arange(16) < 8
+    best_of_options = max(by[name] for name in ("longest", "shortest", "position", "popular"))
+    assert models.mean(first) == pytest.approx(best_of_options)
+    assert models.mean(~first) == pytest.approx(1 / 8)
+    assert models.mean(np.ones(16, dtype=bool)) == pytest.approx((best_of_options + 1 / 8) / 2)
+    # In a slice the best position is that of its documents: 2 is right in documents 2 and 5.
+    two = np.isin(np.arange(16), [2, 5])
+    assert models.mean(two) == 1
 
 
 def test_each_form_of_task_has_requests(tmp_path: Path) -> None:
@@ -300,7 +312,7 @@ def test_page_and_plan_say_where_examples_come_from(tmp_path: Path) -> None:
         study
     )
     answers = read.read(study, lambda request: {}, None)
-    made = rows.model_rows(study, answers, np.full(len(study.items), np.nan))
+    made = rows.model_rows(study, answers, rows.NullModels(study, {}))
     assert [row.value for row in made if row.metric == "examples_evaluated"] == [pytest.approx(1 / 3)]
     written_by_hand = written(
         tmp_path, num_fewshot=1,
@@ -351,7 +363,11 @@ def test_a_label_that_is_no_option_is_unscored_with_its_reason(
     study = labelled(tmp_path, labels, **fields)
     (task,) = study.tasks.values()
     assert task.wrong_labels == reasons
-    for values in (*read.nulls(study).values(), read_of(study)):
+    of_nulls = [
+        values for by_task in read.nulls(study).values() for ways in by_task.values() for values in ways
+    ]
+    assert len(of_nulls) == 4 + 3
+    for values in (*of_nulls, read_of(study)):
         scores = read.headline_of(study, values)
         assert {place: why for place, why in enumerate(scores.reasons) if why} == reasons
         assert np.isnan(scores.values[list(reasons)]).all()
