@@ -26,9 +26,11 @@ from warehouse.registrations import Position, fold
 from warehouse.storage import (
     HOME,
     WarehouseError,
+    home,
     opened_homes,
     private_folder,
     refuse_moved,
+    refuse_network,
     sign_of,
     usual_home,
     without_bar,
@@ -86,10 +88,20 @@ class Warehouse:
 
         Writes only if the file differs from the sources: the migrations, a reference CSV file or a view.
         Reads the file only if a file has changed since this process last read it, so repeated calls are
-        cheap. Raises WarehouseError if the file cannot be made current.
+        cheap. Raises WarehouseError if the file cannot be made current, and for a home on a network file
+        system.
         """
-        warehouse = cls(where)
-        store, folder = warehouse.store, warehouse.store.folder
+        store = store_at(usual_home() if where is None else where)
+        if store.folder not in _current:  # else this process has opened it, if only to read
+            refuse_network(store.home)
+            if where is None:
+                home()
+        return cls._opened(store)
+
+    @classmethod
+    def _opened(cls, store: Store) -> Warehouse:
+        """Return what `open` does, for readers too: a home on a network file system is read, not written."""
+        warehouse, folder = cls(store), store.folder
         if "?" in str(folder):
             raise WarehouseError(
                 f"{folder} has a question mark, after which DuckDB expects options. Set "
@@ -119,8 +131,8 @@ class Warehouse:
 
         A run calls this thousands of times.
         """
-        warehouse = cls()
-        return warehouse if warehouse.store.folder in _current else cls.open()
+        store = store_at(usual_home())
+        return cls(store) if store.folder in _current else cls.open()
 
     @classmethod
     def existing(cls, where: Path | Store | None = None) -> Warehouse:
@@ -135,7 +147,7 @@ class Warehouse:
                 f"there is no warehouse at {store.place}: set {HOME} to the folder of yours, or make one "
                 "here with `culturemeter ingest` or any run, such as `run spectral --profile smoke`"
             )
-        return cls.open(where)
+        return cls._opened(store)
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -155,7 +167,7 @@ class Warehouse:
         Writers take turns across threads, processes and machines; a writer waits up to 10 minutes. An error,
         kill -9 or power cut leaves the published file as it was. Do no model work in the block: others wait.
         Raises WarehouseError for a write inside a write, a lock that another process keeps or that was lost,
-        an outside writer or a full disk.
+        an outside writer, a full disk or a home on a network file system.
         """
         with signals_as_raised(), self._drafted() as connection:
             if connection.execute(_HAS_UNITS).fetchone():
@@ -174,6 +186,7 @@ class Warehouse:
         The block commits its own transactions. current_with: signs of the sources that it makes the file
         current with. Raises like `write`.
         """
+        refuse_network(self.home)
         with self.store.draft() as draft:
             try:
                 current = _current.get(self.store.folder)
