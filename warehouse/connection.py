@@ -18,6 +18,7 @@ from warehouse import interruption, needed
 from warehouse.archive import archive
 from warehouse.guard import check_query
 from warehouse.literals import execute, list_parts
+from warehouse.local_disk import is_local
 from warehouse.migrate import bind_views, bring_up_to_date, is_up_to_date, refuse_older, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part, has_empty_parts
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
@@ -61,6 +62,9 @@ CHECKPOINT new;
 _current: dict[Path, tuple[object, object]] = {}
 """Folder -> version of the published file, and signs of the sources that it was last made current with."""
 
+_only_read: set[Path] = set()
+"""Homes on a network file system that this process reads; a write is refused."""
+
 
 class Warehouse:
     """A handle on one store. It holds no connection: share it among threads, send it to processes."""
@@ -92,7 +96,7 @@ class Warehouse:
         system.
         """
         store = store_at(usual_home() if where is None else where)
-        if store.folder not in _current:  # else this process has opened it, if only to read
+        if store.home not in _only_read:
             refuse_network(store.home)
             if where is None:
                 home()
@@ -147,6 +151,8 @@ class Warehouse:
                 f"there is no warehouse at {store.place}: set {HOME} to the folder of yours, or make one "
                 "here with `culturemeter ingest` or any run, such as `run spectral --profile smoke`"
             )
+        if not is_local(store.home):
+            _only_read.add(store.home)
         return cls._opened(store)
 
     @contextmanager

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deployments.cli.app import app
-from warehouse import Warehouse, WarehouseError, home
+from warehouse import Warehouse, WarehouseError, connection, home
 from warehouse.local_disk import LOCAL, file_system
 
 NETWORK = (
@@ -37,6 +37,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]]]:
     found = lambda **_: [SimpleNamespace(mountpoint=at, fstype=kind) for at, kind in mounts]  # noqa: E731
     monkeypatch.setattr(psutil, "disk_partitions", found)
     file_system.cache_clear()
+    monkeypatch.setattr(connection, "_only_read", set())
     yield mounts
     file_system.cache_clear()
 
