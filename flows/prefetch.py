@@ -78,9 +78,10 @@ def fetch(sessions: Sequence[RunSession], folder: Path, report: Callable[[str], 
             notes.append(f"{engine.name}: copy {engine.spec.model} to the same path")
         _whole(engine, folder / MODELS)
     take_along(sessions, folder, with_answers=False)
-    runs = [
+    new = [
         {"evaluation": one.evaluation.name, "params": one.params.model_dump(mode="json")} for one in sessions
     ]
+    runs = [*(run for run in runs_in(folder) if run not in new), *new]
     (folder / ABOUT).write_text(json.dumps(runs, indent=1, ensure_ascii=False), encoding="utf-8")
     caches = "\n".join(f'export {name}="$here/{own}"' for name, own in CACHES.items())
     offline = " ".join(f"{name}=1" for name in WITHOUT_NETWORK)
@@ -104,6 +105,16 @@ def take_along(sessions: Sequence[RunSession], folder: Path, *, with_answers: bo
         target.write_bytes(warehouse.store.part(kind, part))
 
 
+def runs_in(folder: Path) -> list[dict[str, Any]]:
+    """Return evaluation and params of the runs that a folder was filled for."""
+    try:
+        return list(json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise EngineError(f"{folder / ABOUT} cannot be read ({error}): prefetch again") from error
+
+
 def lacking(evaluation: Callable[[str], Evaluation[Any, Any, Any]]) -> Iterator[tuple[str, str]]:
     """Yield each thing that the home's prefetched runs need here, and what is wrong with it, or "".
 
@@ -111,12 +122,10 @@ def lacking(evaluation: Callable[[str], Evaluation[Any, Any, Any]]) -> Iterator[
         EngineError: the home has no such folder.
     """
     home = Warehouse.open().home
-    try:
-        runs = json.loads((home / ABOUT).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    if not (runs := runs_in(home)):
         raise EngineError(
-            f"{home / ABOUT} cannot be read: prefetch where there is network, and here: . FOLDER/{SCRIPT}"
-        ) from error
+            f"there is no {home / ABOUT}: prefetch where there is network, and here: . FOLDER/{SCRIPT}"
+        )
     yield (
         "no network is tried",
         "" if content.is_offline() else f"{content.OFFLINE} is not set: . FOLDER/{SCRIPT}",

@@ -18,7 +18,7 @@ from deployments.cli.run import Begin, Commands, Switches, opened
 from deployments.cluster import slurm
 from deployments.evaluations import evaluation
 from deployments.serve.server import configure
-from deployments.show.display import notes, say, working
+from deployments.show.display import notes, out, say, working
 from tasks.pending.folder import REQUESTS
 from tasks.report.text import plural
 from warehouse import home
@@ -123,7 +123,7 @@ def _submit(name: str, switches: Jobs, texts: Mapping[str, Any]) -> None:
     folder = (switches.folder or Path(f"slurm-{name}")).absolute()
     if switches.print_only:
         for file, text in slurm.scripts(job, folder).items():
-            typer.echo(f"# {folder / file}\n{text}")
+            out(f"# {folder / file}\n{text}")
         return
     if (folder / MANIFEST).exists():
         raise ValueError(

@@ -63,7 +63,7 @@ class Job(BaseModel):
 
     array: int = Field(default=1, ge=1, le=10_000, description="elements that share the requests")
     options: dict[Name, Value] = Field(default_factory=dict, description="options of sbatch for elements")
-    collect: dict[Name, Value] = Field(default_factory=dict, description="other options for the job after them")
+    collect: dict[Name, Value] = Field(default_factory=dict, description="others for the job after them")
     runner: dict[Runner, Value] = Field(default_factory=dict, description="options of run.py")
     trusts_code: bool = False
     python: str = Field(default=sys.executable, min_length=1, description="program that runs run.py")
@@ -197,7 +197,9 @@ def _sbatch(folder: Path, script: str, *options: str) -> str:
     known = {
         name: value
         for name, value in os.environ.items()
-        if not SECRET.search(name) and (name == "SLURM_CONF" or not name.startswith("SLURM_"))
+        if not SECRET.search(name)
+        and name != "CULTUREMETER_HOME"  # is on a disk of this machine
+        and (name == "SLURM_CONF" or not name.startswith("SLURM_"))
     }
     command = ["sbatch", "--parsable", *options, script]
     try:

@@ -21,9 +21,15 @@ from typing import Any
 import psutil
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from deployments.cli.app import app
 from deployments.cluster import slurm
+from deployments.evaluations import evaluation
+from flows.prefetch import take_along
+from flows.session import prepare
 from tests.conftest import command, environment
+from tests.golden import harness as golden
 from tests.golden import served
 from tests.golden.harness import FAKES, SERVED, write_engine, write_served
 from tests.http_server import Answer, HttpServer, Request, Send
@@ -83,6 +89,31 @@ def test_scripts_quote_paths(name: str, tmp_path: Path) -> None:
     for script in (slurm.ANSWER, slurm.COLLECT):
         assert subprocess.run(["bash", "-n", script], cwd=folder, timeout=60).returncode == 0
         assert f"cd -- {shlex.quote(str(folder))}" in (folder / script).read_text()
+
+
+def test_print_shows_the_scripts_and_writes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    own = {"CULTUREMETER_HOME": str(home)}
+    there = sorted(home.rglob("*"))
+    words = ["submit", "cure", "--print", "--partition", "gpu", "--array", "4"]
+    words += ["--sbatch", "account=x", "--between", "partition=cpu"]
+    shown = CliRunner().invoke(app, words, env=own)
+    assert shown.exit_code == 0, shown.output
+    answer, collect = shown.stdout.split(f"# {home / 'slurm-cure' / slurm.COLLECT}")
+    for line in ("--partition=gpu", "--account=x", "--array=1-4", "--requeue", "--signal=B:USR1@60"):
+        assert f"#SBATCH {line}\n" in answer
+    assert "#SBATCH --partition=cpu\n" in collect
+    assert "--array" not in collect
+    for wrong in (
+        ["--partition", "a b"],
+        ["--sbatch", "wrap=x"],
+        ["--runner", "model=$(x)"],
+        ["--array", "0"],
+    ):
+        refused = CliRunner().invoke(app, [*words, *wrong], env=own)
+        assert refused.exit_code, refused.output
+        assert "Traceback" not in refused.output
+    assert sorted(home.rglob("*")) == there
 
 
 ENDS: dict[str, tuple[str, str, str, int, bool]] = {
@@ -269,3 +300,23 @@ def test_array_that_loses_elements_and_a_node_ends_with_the_numbers_of_a_run(
     assert rows(env) == expected
     assert len(server.answered) == n_prompts
     assert set(server.answered.values()) == {1}
+
+
+@pytest.mark.heavy
+def test_stored_answers_travel_and_are_not_sent_again(
+    blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = golden.new_home(blank, "travels", "worldwise", "http://127.0.0.1:9/v1")
+    golden.run("worldwise", home)
+    monkeypatch.setenv("CULTUREMETER_HOME", str(home))
+    session = prepare(evaluation("worldwise"), golden.params_of("worldwise", home))
+    assert not session.plan.left
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    take_along([session], folder)
+    other.mkdir()
+    for name in ("parts", "engines"):
+        shutil.copytree(folder / name, other / name)
+    monkeypatch.setenv("CULTUREMETER_HOME", str(other))
+    there = prepare(evaluation("worldwise"), session.params)
+    assert there.wanted
+    assert not there.plan.left
