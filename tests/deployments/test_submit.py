@@ -307,9 +307,9 @@ def test_stored_answers_travel_and_are_not_sent_again(
     blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = golden.new_home(blank, "travels", "worldwise", "http://127.0.0.1:9/v1")
-    golden.run("worldwise", home)
+    golden.run("worldwise", home, models=["fake-a"])
     monkeypatch.setenv("CULTUREMETER_HOME", str(home))
-    session = prepare(evaluation("worldwise"), golden.params_of("worldwise", home))
+    session = prepare(evaluation("worldwise"), golden.params_of("worldwise", home, models=["fake-a"]))
     assert not session.plan.left
     folder, other = tmp_path / "folder", tmp_path / "other"
     take_along([session], folder)
