@@ -99,12 +99,13 @@ def export(sessions: Sequence[RunSession], folder: Folder) -> Written:
                     written.kept += [text] if text not in written.kept else []
     with folder.whole(folders.RUNNER) as file:
         file.write(runner.source())
+    described_runs = [_described(session) for session in sessions]
     manifest = {
         "format": FORMAT,
         "version": version("culturemeter"),
         "folder": str(Path.cwd()),
-        "runs": [_described(session) for session in sessions],
-        "engines": lines.engines,
+        "runs": described_runs,
+        "engines": _engines_before(folder, described_runs) | lines.engines,
         "requests": lines.files,
     }
     with folder.whole(folders.MANIFEST) as file:
@@ -112,6 +113,15 @@ def export(sessions: Sequence[RunSession], folder: Folder) -> Written:
     folder.keep({each["file"] for each in lines.files})
     written.files = {each["file"]: each["lines"] for each in lines.files}
     return written
+
+
+def _engines_before(folder: Folder, described_runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the engines of earlier rounds of these runs, whose answers stay in the folder."""
+    try:
+        before = folder.manifest()
+    except EngineError:
+        return {}
+    return dict(before["engines"]) if before.get("runs") == described_runs else {}
 
 
 def take_in(
