@@ -24,7 +24,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
-    "deployments/cluster/README.md": "cluster.md",
+    "deployments/cluster/README.md": "workers.md",
 }
 """Documentation outside of docs/ -> its page."""
 Query = Callable[[str], Any]

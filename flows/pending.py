@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, chdir, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -43,6 +43,7 @@ MORE = {"candidate_score": "probabilities", "pair_score": "greedy"}
 """Kind of part -> what its answers hold beside log-probabilities."""
 ABOVE = 1e-3
 """Largest value to which the logarithm of 1 may be rounded."""
+STRANGE = "it answers no request of this run"
 MOST_REASONS, OTHER = 50, "for other reasons, listed in the file"
 
 
@@ -98,12 +99,13 @@ def export(sessions: Sequence[RunSession], folder: Folder) -> Written:
                     written.kept += [text] if text not in written.kept else []
     with folder.whole(folders.RUNNER) as file:
         file.write(runner.source())
+    described_runs = [_described(session) for session in sessions]
     manifest = {
         "format": FORMAT,
         "version": version("culturemeter"),
         "folder": str(Path.cwd()),
-        "runs": [_described(session) for session in sessions],
-        "engines": lines.engines,
+        "runs": described_runs,
+        "engines": _engines_before(folder, described_runs) | lines.engines,
         "requests": lines.files,
     }
     with folder.whole(folders.MANIFEST) as file:
@@ -113,10 +115,22 @@ def export(sessions: Sequence[RunSession], folder: Folder) -> Written:
     return written
 
 
+def _engines_before(folder: Folder, described_runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the engines of earlier rounds of these runs, whose answers stay in the folder."""
+    try:
+        before = folder.manifest()
+    except EngineError:
+        return {}
+    return dict(before["engines"]) if before.get("runs") == described_runs else {}
+
+
 def take_in(
     folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any]], also: Collection[str] = ()
 ) -> Taken:
     """Store the answers of a folder that its runs wait for, and finish the runs that wait for no more.
+
+    A folder may hold answers to several rounds, and a round's requests are known once the last one's answers
+    are stored. So it is read again as long as that brings something.
 
     Args:
         also: further names of the models that servers name.
@@ -124,6 +138,19 @@ def take_in(
     Raises:
         EngineError: a model, a pack or an evaluation has changed since the export.
     """
+    before = 0
+    while True:
+        taken = _take_in(folder, evaluation, also)
+        before, is_new = before + taken.stored, taken.stored > 0
+        if not (is_new and taken.left and STRANGE in taken.refused):
+            earlier = before - taken.stored
+            return replace(taken, stored=before, known=max(0, taken.known - earlier))
+
+
+def _take_in(
+    folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any]], also: Collection[str]
+) -> Taken:
+    """Return what ``take_in`` does in one reading."""
     taken, manifest = Taken(), folder.manifest()
     with _where(manifest):
         sessions = sessions_of(manifest, evaluation)
@@ -373,7 +400,7 @@ class _Intake:
         except (KeyError, TypeError):
             return self.refuse(place, "not an answer: it has no custom_id")
         if not isinstance(name, str) or name not in self._places:
-            return self.refuse(place, "it answers no request of this run")
+            return self.refuse(place, STRANGE)
         if name not in self._open:
             self.taken.known += 1
             return None

@@ -18,6 +18,7 @@ from warehouse import interruption, needed
 from warehouse.archive import archive
 from warehouse.guard import check_query
 from warehouse.literals import execute, list_parts
+from warehouse.local_disk import is_local
 from warehouse.migrate import bind_views, bring_up_to_date, is_up_to_date, refuse_older, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part, has_empty_parts
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
@@ -26,9 +27,11 @@ from warehouse.registrations import Position, fold
 from warehouse.storage import (
     HOME,
     WarehouseError,
+    home,
     opened_homes,
     private_folder,
     refuse_moved,
+    refuse_network,
     sign_of,
     usual_home,
     without_bar,
@@ -59,6 +62,9 @@ CHECKPOINT new;
 _current: dict[Path, tuple[object, object]] = {}
 """Folder -> version of the published file, and signs of the sources that it was last made current with."""
 
+_only_read: set[Path] = set()
+"""Homes on a network file system that this process reads; a write is refused."""
+
 
 class Warehouse:
     """A handle on one store. It holds no connection: share it among threads, send it to processes."""
@@ -86,10 +92,20 @@ class Warehouse:
 
         Writes only if the file differs from the sources: the migrations, a reference CSV file or a view.
         Reads the file only if a file has changed since this process last read it, so repeated calls are
-        cheap. Raises WarehouseError if the file cannot be made current.
+        cheap. Raises WarehouseError if the file cannot be made current, and for a home on a network file
+        system.
         """
-        warehouse = cls(where)
-        store, folder = warehouse.store, warehouse.store.folder
+        store = store_at(usual_home() if where is None else where)
+        if store.home not in _only_read:
+            refuse_network(store.home)
+            if where is None:
+                home()
+        return cls._opened(store)
+
+    @classmethod
+    def _opened(cls, store: Store) -> Warehouse:
+        """Return what `open` does, for readers too: a home on a network file system is read, not written."""
+        warehouse, folder = cls(store), store.folder
         if "?" in str(folder):
             raise WarehouseError(
                 f"{folder} has a question mark, after which DuckDB expects options. Set "
@@ -119,8 +135,8 @@ class Warehouse:
 
         A run calls this thousands of times.
         """
-        warehouse = cls()
-        return warehouse if warehouse.store.folder in _current else cls.open()
+        store = store_at(usual_home())
+        return cls(store) if store.folder in _current else cls.open()
 
     @classmethod
     def existing(cls, where: Path | Store | None = None) -> Warehouse:
@@ -135,7 +151,9 @@ class Warehouse:
                 f"there is no warehouse at {store.place}: set {HOME} to the folder of yours, or make one "
                 "here with `culturemeter ingest` or any run, such as `run spectral --profile smoke`"
             )
-        return cls.open(where)
+        if not is_local(store.home):
+            _only_read.add(store.home)
+        return cls._opened(store)
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -155,7 +173,7 @@ class Warehouse:
         Writers take turns across threads, processes and machines; a writer waits up to 10 minutes. An error,
         kill -9 or power cut leaves the published file as it was. Do no model work in the block: others wait.
         Raises WarehouseError for a write inside a write, a lock that another process keeps or that was lost,
-        an outside writer or a full disk.
+        an outside writer, a full disk or a home on a network file system.
         """
         with signals_as_raised(), self._drafted() as connection:
             if connection.execute(_HAS_UNITS).fetchone():
@@ -174,6 +192,7 @@ class Warehouse:
         The block commits its own transactions. current_with: signs of the sources that it makes the file
         current with. Raises like `write`.
         """
+        refuse_network(self.home)
         with self.store.draft() as draft:
             try:
                 current = _current.get(self.store.folder)

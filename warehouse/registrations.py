@@ -28,6 +28,7 @@ from uuid import uuid4
 import duckdb
 import polars as pl
 
+from warehouse.local_disk import is_local
 from warehouse.outside import WriterLock
 from warehouse.storage import WarehouseError, now, room_for, sign_of, written_whole
 
@@ -213,12 +214,13 @@ class Registrations:
             ) from error
 
     def _call_once(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
-        try:
-            with closing(_connected(self.path, "mode=rw")) as connection:
-                return work(connection)
-        except sqlite3.DatabaseError as error:
-            if not reads or _code(error) not in _NO_ROOM_TO_READ:
-                raise
+        if not reads or is_local(self.home):
+            try:
+                with closing(_connected(self.path, "mode=rw")) as connection:
+                    return work(connection)
+            except sqlite3.DatabaseError as error:
+                if not reads or _code(error) not in _NO_ROOM_TO_READ:
+                    raise
         # SQLite makes files beside a log even to read it. Nobody writes to a folder where that fails.
         log = self._beside("-wal")
         if not log.exists() or not log.stat().st_size:

@@ -20,6 +20,8 @@ from uuid import uuid4
 import duckdb
 import polars as pl
 
+from warehouse.local_disk import file_system, is_local
+
 HOME = "CULTUREMETER_HOME"
 """Variable with the path of the warehouse's folder."""
 
@@ -74,13 +76,29 @@ def refuse_moved(home: Path) -> None:
         )
 
 
+def refuse_network(home: Path) -> None:
+    """Raise WarehouseError if a home is on a network file system, or on one that is not known as local.
+
+    Whoever only reads need not call it: readers need neither locks nor shared memory.
+    """
+    if not is_local(home):
+        kind = ascii(file_system(home))[1:-1]
+        raise WarehouseError(
+            f"{home} is on a network file system, or one that is not known as a disk of this machine "
+            f"({kind}), which would damage a home: set {HOME} to a folder on a local disk and bring results "
+            "together with `culturemeter merge`, or use a shared store (docs/cluster.md)"
+        )
+
+
 def home() -> Path:
     """Return the warehouse's folder, and make it if missing: $CULTUREMETER_HOME, else `.culturemeter`.
 
     `.culturemeter` is in the checkout, or in the working directory if the packages are installed without one.
+    Raises WarehouseError if it cannot be made, or is on a network file system.
     """
     folder = usual_home()
     refuse_moved(folder)
+    refuse_network(folder)
     try:
         private_folder(folder)
     except OSError as error:

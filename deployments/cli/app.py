@@ -18,6 +18,8 @@ PANELS = {
         "run": "run:app",
         "runs": "runs:app",
         "pending": "pending:app",
+        "prefetch": "prefetch:app",
+        "submit": "submit:app",
         "import": "import_:import_logs",
         "models": "models:app",
         "doctor": "models:doctor",

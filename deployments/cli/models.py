@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import time
@@ -18,7 +19,7 @@ import typer
 
 from deployments.cli.common import As, Wide, errors
 from deployments.cli.suggest import Suggesting
-from deployments.show.display import Format, say, show, working
+from deployments.show.display import Format, notes, say, show, working
 from warehouse import Warehouse
 from warehouse.storage import HOME, usual_home
 from warehouse.store import VARIABLE, Store
@@ -113,17 +114,27 @@ def models_prepare(
 
 def doctor(
     measure: Annotated[bool, typer.Option(help="measure speed with a small model for ten seconds")] = True,
+    offline: Annotated[
+        bool,
+        typer.Option("--offline", help="say what prefetched runs lack on this node; nothing is measured"),
+    ] = False,
     form: As = Format.table,
 ) -> None:
     """Show device, memory, versions, what will be used, and the measured speed; attach it to a bug report.
 
     It includes the places of your home and warehouse: URLs without passwords, your home directory as ~.
 
-    Example: `culturemeter doctor --format json`
+    Examples:
+
+    - `culturemeter doctor --format json`
+
+    - `culturemeter doctor --offline`, on a node, after `. FOLDER/offline.sh` of `culturemeter prefetch`
     """
     from tasks.engines.protocols import EngineError
 
     with errors():
+        if offline:
+            return _show_lacking(form)
         warehouse = Warehouse.open()
         with working("looking at this machine"):
             rows = places(warehouse.store) | facts()
@@ -135,6 +146,21 @@ def doctor(
                     rows["rate"] = f"not measured: {error}"
         frame = pl.DataFrame({"what": list(rows), "here": list(map(str, rows.values()))})
         show(frame, form, "This machine")
+
+
+def _show_lacking(form: Format) -> None:
+    """Show what prefetched runs need here; raises ValueError if something is missing."""
+    from deployments.evaluations import evaluation
+    from flows.prefetch import lacking
+
+    with notes(False, logging.WARNING), working("looking"):
+        found = list(lacking(evaluation))
+    rows = [(what, fault or "here") for what, fault in found]
+    show(pl.DataFrame(rows, schema=["what", "state"], orient="row"), form, "Without network", is_wide=True)
+    if n := sum(bool(fault) for _, fault in found):
+        raise ValueError(
+            f"{n} of {len(found)} are missing here: culturemeter prefetch brings what can travel"
+        )
 
 
 def places(store: Store) -> dict[str, str]:

@@ -103,8 +103,8 @@ def import_(
             raise ValueError("\n".join(taken.failures))
 
 
-def _export_new(folder: Path, name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
-    """Export runs of one evaluation, or of all, as the options say."""
+def sessions_of(name: str, switches: Switches, texts: Mapping[str, Any]) -> list[RunSession]:
+    """Return the planned runs of one evaluation, or of all, as the options say; each plan is shown."""
     from deployments.cli.choices import one_of_all, packs_of_all
 
     opened(switches)
@@ -115,7 +115,12 @@ def _export_new(folder: Path, name: str, switches: Switches, texts: Mapping[str,
         every = {name: chosen_params(name, switches, texts)}
     with on_stdout(switches.dry_run):
         quiet = replace(switches, probe=False)
-        sessions = [planned(own, params, quiet)[0] for own, params in every.items()]
+        return [planned(own, params, quiet)[0] for own, params in every.items()]
+
+
+def _export_new(folder: Path, name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
+    """Export runs as the options say."""
+    sessions = sessions_of(name, switches, texts)
     if not switches.dry_run:
         _export(folder, sessions)
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -127,6 +127,9 @@ Begin = Callable[[str, Switches, Mapping[str, Any]], None]
 class Commands(Suggesting):
     """A command for each evaluation, imported when it is called."""
 
+    switches: type[Switches] = Switches
+    """Options of each command in addition to its evaluation's params."""
+
     def begin(self, context: Any) -> Begin:
         """Return what a command does in a context of typer's."""
         return lambda name, switches, texts: (
@@ -142,7 +145,7 @@ class Commands(Suggesting):
         with errors():  # of a pack with faults
             text = _HELP_ALL if cmd_name == ALL else _help(cmd_name)
         single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        single.command(cmd_name, help=text)(command(cmd_name, self.begin(ctx)))
+        single.command(cmd_name, help=text)(command(cmd_name, self.begin(ctx), self.switches))
         return typer.main.get_command(single)
 
 
@@ -156,9 +159,11 @@ def run() -> None:
     """Run an evaluation; stored answers are used again."""
 
 
-def command(name: str, begin: Begin) -> Callable[..., None]:
+def command(name: str, begin: Begin, kind: type[Switches] = Switches) -> Callable[..., None]:
     """Return the function of ``culturemeter run <name>``; its signature holds the options."""
-    own = inspect.signature(Switches, eval_str=True).parameters
+    hints = get_type_hints(kind, include_extras=True)  # of each class in the words of its own module
+    found = inspect.signature(kind).parameters
+    own = {key: each.replace(annotation=hints[key]) for key, each in found.items()}
     if name == ALL:
         from deployments.cli.choices import AllParams
 
@@ -167,7 +172,7 @@ def command(name: str, begin: Begin) -> Callable[..., None]:
         knobs = options.parameters(params(name), shipped_profiles(name), leave_out=("models", *own))
 
     def start_it(**texts: Any) -> None:
-        switches = Switches(**{key: texts.pop(key) for key in own})
+        switches = kind(**{key: texts.pop(key) for key in own})
         resume, now = "run again to resume", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         if switches.again:
             resume += f", with --occasion {now} in place of --again"

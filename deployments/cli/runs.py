@@ -107,6 +107,10 @@ def runs(
                 "answers": "answers that the run added; answers stored before are not counted",
             },
         )
+        if form is Format.table and (warehouse.home / "submitted").is_dir():
+            from deployments.cluster.slurm import submitted
+
+            show(pl.DataFrame(submitted(warehouse.home)), form, "Jobs of Slurm", is_wide=wide)
 
 
 @app.command("show")

@@ -29,6 +29,10 @@ PREFIX = "embedded:"
 """Prefix of models that come as packages."""
 FOLDER, HUB, PACKAGE = "sha256:", "commit:", "package:"
 """Prefixes of contents, by where they come from."""
+OFFLINE = "HF_HUB_OFFLINE"
+"""Variable by which the hub's client, and so this package, leaves the network alone."""
+ONLINE = f"{OFFLINE} is set: fetch it by culturemeter prefetch where there is network"
+"""Advice where there is none."""
 PACKAGES = Path(__file__).parent / "local" / "embedded.toml"
 CONVERSION = 1
 """Raised whenever the conversion of embedded models changes, so that earlier folders are prepared again."""
@@ -51,6 +55,11 @@ SETTLED_SECONDS = 2.0
 """Age from which the time of a file's last change tells it from a later change of the same size."""
 THREADS = 4
 HUB_SECONDS = 10.0
+
+
+def is_offline() -> bool:
+    """Return whether the environment says that there is no network, as the hub's client reads it."""
+    return os.environ.get(OFFLINE, "").upper() in ("1", "ON", "YES", "TRUE")
 
 
 def sign_of(path: Path) -> Sign:

@@ -151,14 +151,14 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     with _lock, needed_by(f"model {spec.name!r}"):
         spec = resolved_for(spec, _key(spec, cache), cache)
         key = _key(spec, cache)
-        source = "" if key in _loaded else _whole(spec, cache)
+        source = "" if key in _loaded else whole(spec, cache)
         return cached(
             key, partial(memory.of_engine, spec, source), partial(_build_whole, spec, source, cache)
         )
 
 
-def _whole(spec: EngineSpec, cache: Path) -> str:
-    """Return the folder of a model with all its files, which are checked; "" for a kind without weights."""
+def whole(spec: EngineSpec, cache: Path) -> str:
+    """Return the folder of a model with all its files, which are fetched and checked; "" if it has none."""
     source = embedded.resolve(spec, cache)
     if not source:
         return ""

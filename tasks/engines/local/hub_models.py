@@ -53,8 +53,9 @@ def _files(spec: EngineSpec, patterns: Sequence[str]) -> Path:
     except EngineError:
         raise
     except Exception as error:  # the network and the HTTP library may raise anything
+        advice = content.ONLINE if content.is_offline() else "go online"
         raise EngineError(
             f"model {spec.model!r} cannot be downloaded whole from huggingface.co ({type(error).__name__}): "
-            "go online and run it again; what has arrived is kept"
+            f"{advice} and run it again; what has arrived is kept"
         ) from error
     return Path(folder)

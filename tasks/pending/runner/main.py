@@ -18,12 +18,13 @@ import hashlib
 import json
 import os
 import re
+import signal
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -34,17 +35,25 @@ from tasks.pending.runner.replies import Line, as_chat
 HERE = Path(__file__).resolve().parent
 WEIGHTS = ("config.json", "generation_config.json", "*.safetensors")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.jsonl")
+STOPS: list[int] = []
+"""Signals that asked for an end: what is being answered is written first."""
 
 
 def main() -> None:
     """Answer what is left of the chosen files."""
     options = parsed()
+    signal.signal(signal.SIGTERM, lambda number, _: STOPS.append(number))
     manifest = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
     chosen = [each for each in manifest["requests"] if not options.only or options.only in each["file"]]
     if not chosen:
         sys.exit(f"no file of requests has {options.only!r} in its name")
     backend, loaded = None, ""
+    total, before = sum(requests["lines"] for requests in chosen), 0
     for requests in chosen:
+        own = share(total, options, before, requests["lines"])
+        before += requests["lines"]
+        if not own:
+            continue
         file, engine = HERE / "requests" / requests["file"], manifest["engines"][requests["engine"]]
         if not NAME.fullmatch(requests["file"]) or not file.is_file():
             sys.exit(f"{file} is missing: copy the whole folder")
@@ -59,13 +68,22 @@ def main() -> None:
             backend = None  # frees the memory before the next model is loaded
             backend, loaded = backend_of(options, engine), kind
         assert backend is not None
-        answer_file(file, options, backend)
+        answer_file(file, own, options, backend)
+
+
+def share(total: int, options: argparse.Namespace, before: int, lines: int) -> range:
+    """Return which lines of a file are in this share, from 1 on.
+
+    Shares are stretches of all lines, so that a share has few models, each of which takes minutes to load.
+    """
+    first, end = (total * n // options.n - before for n in (options.i - 1, options.i))
+    return range(max(first, 0) + 1, min(end, lines) + 1)
 
 
 def parsed() -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--shard", default="1/1", metavar="I/N", help="a share of each file")
+    parser.add_argument("--shard", default="1/1", metavar="I/N", help="a share of all lines")
     parser.add_argument("--only", default="", metavar="TEXT", help="files with this text in their names")
     parser.add_argument("--model", metavar="FOLDER", help="folder of the weights; default: the hub's cache")
     parser.add_argument("--program", choices=("transformers", "vllm"), help="default: what is installed")
@@ -114,10 +132,11 @@ def version_of(package: str) -> str:
 
 def folder_of(options: argparse.Namespace, engine: Line) -> Path:
     """Return the folder of an engine's weights."""
+    own = HERE / "models" / Path(engine["folder"]).name  # as culturemeter prefetch leaves it
     if options.model:
         folder = Path(options.model).expanduser()
-    elif (Path(engine["folder"]) / "config.json").is_file() and any(Path(engine["folder"]).glob(WEIGHTS[2])):
-        folder = Path(engine["folder"])
+    elif near := [each for each in (Path(engine["folder"]), own) if any(each.glob(WEIGHTS[2]))]:
+        folder = near[0]
     elif engine["revision"]:
         from huggingface_hub import snapshot_download
 
@@ -141,30 +160,34 @@ def identity(folder: Path, engine: Line) -> Line:
     return {"weights": hashlib.sha256("".join(lines).encode()).hexdigest()}
 
 
-def answer_file(file: Path, options: argparse.Namespace, backend: Any) -> None:
-    """Append the answers of this share of a file that are not there yet."""
+def answer_file(file: Path, own: range, options: argparse.Namespace, backend: Any) -> None:
+    """Append the answers to these lines of a file that are not there yet."""
     folder = HERE / "answers"
     folder.mkdir(exist_ok=True)
     with open(folder / f"{file.stem}.{options.i}of{options.n}.jsonl", "a+b") as out:
         try:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             sys.exit(f"{out.name} is being written by another process: give each its own --shard")
+        except OSError as error:  # a network file system without locks
+            print(f"{out.name} cannot be locked ({error.strerror})", file=sys.stderr)
         cut_to_last_line(out)
         done = {name for path in folder.glob(f"{file.stem}.*of*.jsonl") for name in done_in(path, backend)}
         lists: dict[str, list[list[int]]] = {}
         n, began = 0, time.monotonic()
-        for batch in batches(share_of(file, options, done, lists), options.batch):
+        for batch in batches(share_of(file, own, done, lists), options.batch):
             for line in batch:
                 for group in line.get("groups", ()):
                     if "list" in group:
                         group["continuations"] = lists[group["list"]]
-            answers = backend.answers(batch)
-            out.write(b"".join(json.dumps(each).encode() + b"\n" for each in answers))
-            out.flush()
+            for each in backend.answers(batch):
+                out.write(json.dumps(each).encode() + b"\n")
+                out.flush()  # a kill loses nothing that was answered
+                n += 1
             os.fsync(out.fileno())
-            n += len(answers)
             print(f"{file.name}: {n:,} in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            if STOPS:
+                sys.exit(128 + STOPS[0])
         print(f"{file.name}: {len(done):,} were there, {n:,} are new", file=sys.stderr)
 
 
@@ -196,9 +219,7 @@ def done_in(path: Path, backend: Any) -> Iterator[str]:
                 continue
 
 
-def share_of(
-    file: Path, options: argparse.Namespace, done: set[str], lists: dict[str, list[list[int]]]
-) -> Iterator[Line]:
+def share_of(file: Path, own: range, done: set[str], lists: dict[str, list[list[int]]]) -> Iterator[Line]:
     """Yield the lines of this share without an answer; fill the lists of continuations."""
     place = 0
     with file.open("rb") as opened:
@@ -208,7 +229,7 @@ def share_of(
                 lists[line["list"]] = line["continuations"]
                 continue
             place += 1
-            if place % options.n == options.i % options.n and line["custom_id"] not in done:
+            if place in own and line["custom_id"] not in done:
                 yield line
 
 
@@ -234,10 +255,15 @@ class Server:
             {"Authorization": f"Bearer {key}"} if key else {}
         )
 
-    def answers(self, lines: list[Line]) -> list[Line]:
-        """Return an answer to each line."""
+    def answers(self, lines: list[Line]) -> Iterator[Line]:
+        """Yield an answer to each line as it comes; once stopped, only to those that are asked already."""
         with ThreadPoolExecutor(16) as pool:
-            return list(pool.map(self.answer, lines))
+            asked = [pool.submit(self.answer, line) for line in lines]
+            for each in as_completed(asked):
+                if STOPS:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                if not each.cancelled():
+                    yield each.result()
 
     def answer(self, line: Line) -> Line:
         """Return the server's answer to a line, after up to six tries."""

@@ -1,0 +1,1 @@
+"""Several machines: Slurm jobs, and the files of containers and Kubernetes."""
