@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tasks.engines.protocols import Message, PairScores
@@ -33,7 +34,6 @@ from tasks.evaluations.harness.study import (
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.evaluations.until import ItemMean, stoppable
 from tasks.loop.requests import Request
-from tasks.loop.rows import mean_of
 from tasks.loop.samples import Sample, Score, listed, question, sample
 from tasks.metrics.intervals import SHARE
 
@@ -184,7 +184,9 @@ _MEAN = ItemMean(
     only=lambda study, places: study.of_items(places),
     ask=lambda study, completions: study.headline_requests(),
     scores=lambda study, answers: answers[HEADLINE].headline.reasoned,
-    null=lambda study, shared: mean_of(rows.best_null(study, read.nulls(study))),
+    null=lambda study, shared: rows.NullModels(study, read.nulls(study)).mean(
+        np.ones(len(study.items), dtype=np.bool_)
+    ),
 )
 _WHOLE: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores]] = Evaluation(
     "harness",
