@@ -23,6 +23,7 @@ from tasks.engines import content, embedders, load
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Evaluation
 from tasks.loop.requests import Engine
+from tasks.parsing import parse_json
 from warehouse import Warehouse, WarehouseError, part_path
 
 ABOUT, SCRIPT, MODELS = "prefetched.json", "offline.sh", "models"
@@ -108,7 +109,7 @@ def take_along(sessions: Sequence[RunSession], folder: Path, *, with_answers: bo
 def runs_in(folder: Path) -> list[dict[str, Any]]:
     """Return evaluation and params of the runs that a folder was filled for."""
     try:
-        return list(json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+        return list(parse_json((folder / ABOUT).read_bytes()))
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
