@@ -36,7 +36,7 @@ class AskedItem(NamedTuple):
 
     @property
     def content(self) -> dict[str, str | list[str]]:
-        """What people read."""
+        """Its content as people read it."""
         if isinstance(self.source, Question):
             options = zip(LETTERS, self.source.options, strict=False)
             return {"prompt": self.source.text, "options": [f"{name}. {text}" for name, text in options]}
