@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def from_dicts(cls, rows: Sequence[Mapping[str, Any]]) -> Rows:
-        """Return rows with the columns of all, in the order in which they first come; a missing cell is None."""
+        """Return rows with the columns of all, as they first come; a missing cell is None."""
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row[name] for row in rows if row.get(name) is not None] for name in names}
         numeric = {name for name, cells in columns.items() if cells and all(map(_is_number, cells))}
