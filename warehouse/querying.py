@@ -50,11 +50,11 @@ class Rows(NamedTuple):
 
     @classmethod
     def from_dicts(cls, rows: Sequence[Mapping[str, Any]]) -> Rows:
-        """Return rows with the columns of the first one."""
-        names = list(rows[0]) if rows else []
-        columns = {name: [row[name] for row in rows if row[name] is not None] for name in names}
+        """Return rows with the columns of all, as they first come; a missing cell is None."""
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns = {name: [row[name] for row in rows if row.get(name) is not None] for name in names}
         numeric = {name for name, cells in columns.items() if cells and all(map(_is_number, cells))}
-        return cls(names, frozenset(numeric), [tuple(row[name] for name in names) for row in rows])
+        return cls(names, frozenset(numeric), [tuple(row.get(name) for name in names) for row in rows])
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame) -> Rows:

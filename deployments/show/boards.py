@@ -78,9 +78,14 @@ RECTIFIED = (
 )
 
 
+def _is_rated(warehouse: Warehouse) -> bool:
+    """Return whether people have rated judged answers."""
+    return bool(warehouse.rows("SELECT 1 FROM study WHERE kind = 'judge-ratings' LIMIT 1").rows)
+
+
 def rectified_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
     """Return judges' means beside those rectified by people's ratings, for people; none without ratings."""
-    if not warehouse.rows("SELECT 1 FROM study WHERE kind = 'judge-ratings' LIMIT 1").rows:
+    if not _is_rated(warehouse):
         return []
     from deployments.show import rectified
 
@@ -118,10 +123,34 @@ def leaderboard(
     """Return the rows of one configuration on an occasion (default: each model's newest), by place, with the
     models' dtype and revision, and the ranks that the data allow them (``ranks``; null for null models).
 
+    Where people rated a drawn sample, each judged headline has four columns more: ``<headline>_rectified``,
+    ``_low``, ``_high`` and ``_labels``; not on a named occasion.
+
     Raises:
         WarehouseError: the configuration has no run on the occasion; lists its occasions.
     """
-    return board_with(warehouse, evaluation, config, ranks(warehouse, evaluation, config, occasion), occasion)
+    known = ranks(warehouse, evaluation, config, occasion)
+    board = board_with(warehouse, evaluation, config, known, occasion)
+    if occasion or not _is_rated(warehouse):
+        return board
+    from deployments.show import rectified
+
+    cells: dict[str, dict[str, Any]] = {}
+    for row in (each.row for each in rectified.rectified(warehouse, [config])):
+        ends = {"": row.value, "_low": row.ci_low, "_high": row.ci_high, "_labels": row.n_labels}
+        if not row.source:
+            own = cells.setdefault(row.run_id, {})
+            own |= {f"{row.metric}{end}": value for end, value in ends.items()}
+    names = dict.fromkeys(name for own in cells.values() for name in own)
+    runs = board["run_id"].to_list()
+    return board.with_columns(
+        pl.Series(
+            name,
+            [cells.get(run, {}).get(name) for run in runs],
+            pl.Int64 if name.endswith("_labels") else pl.Float64,
+        )
+        for name in names
+    )
 
 
 def board_with(

@@ -29,14 +29,14 @@ class AskedItem(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Return the page that asks it."""
+        """The page that asks it."""
         if isinstance(self.source, Question):
             return CHOICE
         return TEXT if self.source.schema is None else f"form_{digest(self.source.schema, 8)}"
 
     @property
     def content(self) -> dict[str, str | list[str]]:
-        """Return what people read."""
+        """Its content as people read it."""
         if isinstance(self.source, Question):
             options = zip(LETTERS, self.source.options, strict=False)
             return {"prompt": self.source.text, "options": [f"{name}. {text}" for name, text in options]}

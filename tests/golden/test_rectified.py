@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.show.boards import sql_variables
+from deployments.show.boards import leaderboard, sql_variables
 from deployments.show.rectified import compared, rectified
 from flows.comparison import ComparedRuns, chosen_pairs, differences
 from flows.runs import every_finished
@@ -85,6 +85,21 @@ def test_sql_shows_the_rows(finished: Homes) -> None:
     rate(warehouse, "best", 0)
     rows = warehouse.query(sql, variables=sql_variables(warehouse, sql)).rows()
     assert rows[0][:3] == ("fake-a", "accuracy_rectified", 1.0)
+
+
+@pytest.mark.slow
+def test_the_board_as_data_has_rectified_columns_once_people_rated(finished: Homes) -> None:
+    warehouse = Warehouse.open(finished("proverbs"))
+    config = warehouse.query("SELECT any_value(config_hash) FROM run WHERE evaluation = 'proverbs'").item()
+    plain = leaderboard(warehouse, "proverbs", config)
+    assert not any("rectified" in name for name in plain.columns)
+    rate(warehouse, "best", 0)
+    board = leaderboard(warehouse, "proverbs", config)
+    assert board.select(plain.columns).equals(plain)
+    own = {row["model"]: row for row in board.to_dicts()}
+    assert own["fake-a"]["accuracy_rectified"] == 1.0
+    assert own["fake-a"]["accuracy_rectified_labels"] == 12
+    assert own["null:empty"]["accuracy_rectified"] is None
 
 
 @pytest.mark.slow
