@@ -128,7 +128,7 @@ WRONG: dict[str, tuple[Callable[[Line], str], str]] = {
     "a number": (lambda line: "7", "no custom_id"),
     "nested deeply": (lambda line: "[" * 100_000, "nested more than"),
     "nobody sent it": (lambda line: json.dumps(line | {"custom_id": "0" * 33}), "no request of this run"),
-    "a name that is none": (lambda line: json.dumps(line | {"custom_id": ["x"]}), "no request of this run"),
+    "a name that is none": (lambda line: json.dumps(line | {"custom_id": ["x"]}), "no custom_id"),
     "a path": (lambda line: json.dumps(line | {"custom_id": "../../etc/passwd"}), "no request of this run"),
     "another model": (lambda line: json.dumps(body_of(line, model="llama-3-8b")), "another model"),
     "no reply": (lambda line: json.dumps(line | {"response": None, "error": None}), "no answer"),
