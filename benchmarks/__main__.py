@@ -37,6 +37,7 @@ FIGURES = {
     "culturall": "culturall",
     "culturall_release": "culturall",
     "people": "people",
+    "pending": "pending",
     "shared_store": "shared_store",
 }
 """Module of each figure; the figure is a function of that name."""

@@ -28,7 +28,7 @@ class Sizes:
         CulturALL's items, and of models that have answered them. drafts: number of drafts of a build of
         CulturALL. shared_parts: number of parts in a shared store. finished_runs: numbers of finished runs in
         a warehouse. page_models, page_occasions: number of models on a page, and of occasions of the first
-        model. only: the number whose intervals ``coverage`` simulates; "": all.
+        model. pending: number of prompts that are answered elsewhere. only: the number whose intervals ``coverage`` simulates; "": all.
     """
 
     repeats: int = 3
@@ -55,6 +55,7 @@ class Sizes:
     finished_runs: tuple[int, ...] = (10_000, 50_000)
     page_models: int = 50
     page_occasions: int = 20
+    pending: int = 100_000
     only: str = ""
 
 
@@ -84,4 +85,5 @@ QUICK = Sizes(
     drafts=400,
     page_models=2,
     page_occasions=2,
+    pending=500,
 )

@@ -15,13 +15,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from flows import records, runs
 from flows.evaluation import evaluate
 from flows.session import RunSession, handed_over, prepare
 from tasks.engines.protocols import EngineError, Generation
-from tasks.engines.served.failures import Failed
 from tasks.engines.specs import hashes_in
 from tasks.evaluations.contract import Evaluation
 from tasks.identity import digest
@@ -31,7 +28,8 @@ from tasks.loop.plan import Piece, Wanted, Work
 from tasks.loop.requests import Engine
 from tasks.pending import folder as folders
 from tasks.pending import runner
-from tasks.pending.away import Asked, Away, Form, Scores
+from tasks.pending.answers import Refused, Scores, agree, parsed, scores_of, sign_of
+from tasks.pending.away import Asked, Away, Form
 from tasks.pending.folder import FORMAT, MOST_LINES, Folder, custom_id, line_of
 from warehouse import Warehouse
 
@@ -41,10 +39,10 @@ BATCH_BYTES, BATCH_UNITS = 16 * 2**20, 4096
 """Answers that are held before they are stored as parts."""
 MORE = {"candidate_score": "probabilities", "pair_score": "greedy"}
 """Kind of part -> what its answers hold beside log-probabilities."""
-ABOVE = 1e-3
-"""Largest value to which the logarithm of 1 may be rounded."""
 STRANGE = "it answers no request of this run"
 MOST_REASONS, OTHER = 50, "for other reasons, listed in the file"
+MOST_LISTED = 100_000
+"""Refused lines that are listed; the rest are counted, or a file of nothing else would fill the disk."""
 
 
 @dataclass
@@ -270,19 +268,17 @@ class _Lines:
         self.folder, self._open = folder, files
         self.engines: dict[str, dict[str, Any]] = {}
         self.files: list[dict[str, Any]] = []
-        self._models = Warehouse.open().home / "models"
-        self._aways: dict[str, Away] = {}
+        self._away = aways()
         self._current: dict[tuple[str, str], tuple[dict[str, Any], IO[str]]] = {}
         self._named: set[str] = set()
         self._lists: dict[tuple[str, str], tuple[Any, str]] = {}
 
     def away(self, engine: Engine) -> Away:
         """Return what stands for an engine, and describe it. Raises EngineError if it works only here."""
-        if engine.hash not in self._aways:
-            away = away_of(engine, self._models)
-            self.engines[engine.hash] = described(away, engine, self._models)
-            self._aways[engine.hash] = away
-        return self._aways[engine.hash]
+        away = self._away(engine)
+        if engine.hash not in self.engines:
+            self.engines[engine.hash] = described(away, engine)
+        return away
 
     def add(self, wanted: Wanted, unit: str, forms: list[Form]) -> None:
         """Write the line of a unit, once."""
@@ -328,13 +324,20 @@ class _Lines:
         return own
 
 
-def away_of(engine: Engine, models: Path) -> Away:
-    """Return what stands for an engine that works elsewhere."""
-    assert engine.spec is not None, "embedders work here"
-    return Away(engine.spec, f"{engine.name}@{engine.hash}", models)
+def aways() -> Callable[[Engine], Away]:
+    """Return a function that gives what stands for an engine that works elsewhere, one for each engine."""
+    models, made = Warehouse.open().home / "models", dict[str, Away]()
+
+    def away_of(engine: Engine) -> Away:
+        assert engine.spec is not None, "embedders work here"
+        if engine.hash not in made:
+            made[engine.hash] = Away(engine.spec, f"{engine.name}@{engine.hash}", models)
+        return made[engine.hash]
+
+    return away_of
 
 
-def described(away: Away, engine: Engine, models: Path) -> dict[str, Any]:
+def described(away: Away, engine: Engine) -> dict[str, Any]:
     """Return what a manifest says of an engine; never its address, which may hold a password.
 
     Raises:
@@ -345,7 +348,7 @@ def described(away: Away, engine: Engine, models: Path) -> dict[str, Any]:
     own = {"name": engine.name, **spec.model_dump(mode="json", include=set(fields))}
     if spec.is_served:
         return own | {"dtype": None, "weights": None, "folder": "", "served_as": ""}
-    weights = folders.weights_in(away.folder, hashes_in(models))
+    weights = folders.weights_in(away.folder, hashes_in(away.cache))
     if weights is None and spec.revision is None:
         raise EngineError(f"there are no safetensors in {away.folder}, so no runner could prove what it runs")
     return own | {
@@ -373,8 +376,8 @@ class _Intake:
     ) -> None:
         self.taken, self.engines = taken, manifest["engines"]
         self._refused, self._also = refused, also
-        self._models = Warehouse.open().home / "models"
-        self._aways: dict[str, Away] = {}
+        self._away, self._n_listed = aways(), 0
+        self._signs: dict[str, float | int] = {}
         self._places: dict[str, tuple[RunSession, Wanted, str]] = {}
         self._open: set[str] = set()
         for session in sessions:
@@ -390,31 +393,30 @@ class _Intake:
 
     def add(self, text: bytes | None, place: Place) -> None:
         """Take an answer, or refuse it."""
-        if text is None:
-            return self.refuse(place, f"longer than {folders.LONGEST_LINE // 2**20} MiB")
         try:
-            line = json.loads(text)
-            name = line["custom_id"]
-        except (ValueError, RecursionError):
-            return self.refuse(place, "no JSON: the line is cut off or damaged")
-        except (KeyError, TypeError):
-            return self.refuse(place, "not an answer: it has no custom_id")
-        if not isinstance(name, str) or name not in self._places:
-            return self.refuse(place, STRANGE)
+            name, line = parsed(text)
+            if name not in self._places:
+                raise Refused(STRANGE)
+            if name not in self._open and name not in self._signs:
+                self.taken.known += 1
+                return
+            session, wanted, unit = self._places[name]
+            answer = self._read(line, text or b"", wanted, unit)
+            sign = sign_of(answer)
+            if not agree(self._signs.setdefault(name, sign), sign):
+                raise Refused("it differs from an earlier answer to the same request, which counts")
+        except Refused as refused:
+            return self.refuse(place, str(refused))
         if name not in self._open:
             self.taken.known += 1
-            return None
-        session, wanted, unit = self._places[name]
-        answer, reason = self._read(line, text, wanted, unit)
-        if reason:
-            return self.refuse(place, reason)
+            return
         self._open.discard(name)
         request = wanted.request
         kind = type(request) if request.joins else id(wanted)
         key = (id(session), wanted.engine.hash, wanted.model, kind)
         own = self._held.setdefault(key, (session, {}))[1].setdefault(id(wanted), (wanted, {}))
         own[1][unit] = answer, place
-        self._n_bytes += len(text)
+        self._n_bytes += len(text or b"")
         self._n_units += 1
         if self._n_bytes >= BATCH_BYTES or self._n_units >= BATCH_UNITS:
             self.flush()
@@ -443,48 +445,22 @@ class _Intake:
         reason = reason if reason in self.taken.refused or len(self.taken.refused) < MOST_REASONS else OTHER
         n, first = self.taken.refused.get(reason, (0, f"{name} line {number}" if number else name))
         self.taken.refused[reason] = (n + 1, first)
-        self._refused.write(json.dumps({"file": name, "line": number, "reason": reason}) + "\n")
+        self._n_listed += 1
+        if self._n_listed <= MOST_LISTED:
+            self._refused.write(json.dumps({"file": name, "line": number, "reason": reason}) + "\n")
 
-    def _away(self, engine: Engine) -> Away:
-        if engine.hash not in self._aways:
-            self._aways[engine.hash] = away_of(engine, self._models)
-        return self._aways[engine.hash]
-
-    def _read(
-        self, line: dict[str, Any], text: bytes, wanted: Wanted, unit: str
-    ) -> tuple[Scores | Generation | None, str]:
-        """Return the answer in a line, or None and why it is none."""
+    def _read(self, line: dict[str, Any], text: bytes, wanted: Wanted, unit: str) -> Scores | Generation:
+        """Return the answer in a line. Raises Refused if there is none of the engine that is asked for."""
         engine, request = self.engines.get(wanted.engine.hash), wanted.request
         if engine is None:
-            return None, "it answers a request that was not in the export"
+            raise Refused("it answers a request that was not in the export")
         is_scored = request.ability != "generate"
         is_stated = is_scored or (engine["dtype"] is not None and "engine" in line)
         if is_stated and (fault := folders.fault_of(line.get("engine"), engine)):
-            return None, fault
+            raise Refused(fault)
         if is_scored:
-            return _scores(line, request.size([unit]), MORE.get(request.kind, ""))
-        away = self._away(wanted.engine)
-        try:
-            answer, named = away.generation_of(text)
-        except Failed as failure:
-            return None, f"it holds no answer: {away.clean(failure.words)}"
-        return answer, "" if is_stated else folders.name_fault(named, engine, self._also)
-
-
-def _scores(line: Mapping[str, Any], n: int, more: str) -> tuple[Scores | None, str]:
-    """Return the log-probabilities in a line, or None and what is wrong with them."""
-    values: dict[str, Any] = {}
-    for name in ("logprobs", *([more] if more else [])):
-        try:
-            own: Any = np.asarray(line.get(name), dtype=np.bool_ if name == "greedy" else np.float64)
-        except (TypeError, ValueError, OverflowError):
-            return None, f"its {name} are not a list of numbers"
-        if own.shape != (n,):
-            return None, f"its {name} are not {n:,} numbers"
-        if name != "greedy" and not np.isfinite(own).all():
-            return None, f"its {name} hold what is not a number"
-        values[name] = own
-    if (values["logprobs"] > ABOVE).any():
-        return None, "its logprobs hold a probability above 1"
-    values["logprobs"] = np.minimum(values["logprobs"], 0.0)
-    return Scores(**values), ""
+            return scores_of(line, request.size([unit]), MORE.get(request.kind, ""))
+        answer, named = self._away(wanted.engine).generation_of(text)
+        if not is_stated and (fault := folders.name_fault(named, engine, self._also)):
+            raise Refused(fault)
+        return answer

@@ -9,7 +9,7 @@ elsewhere follows our boundary rules without knowing them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines import content, openings, pairs, prompting, templates
-from tasks.engines.local import embedded, hub_models, tokenizer_file
+from tasks.engines.local import embedded, hub_models
 from tasks.engines.prompting import ContinuationScorer
 from tasks.engines.protocols import (
     RAW,
@@ -41,11 +41,13 @@ from tasks.engines.protocols import (
     is_continued,
 )
 from tasks.engines.secrets import Secrets
+from tasks.engines.served.failures import Failed
 from tasks.engines.served.hosted import answer_tokens
 from tasks.engines.served.openai_http import OpenAIGenerator, response_format
 from tasks.engines.served.openai_reply import BatchLine, read_batch_answer, read_reply
 from tasks.engines.served.transport import Caller, checked
 from tasks.engines.specs import EngineSpec
+from tasks.pending.answers import Refused
 
 Form = dict[str, Any]
 
@@ -60,20 +62,6 @@ class Asked(Exception):  # noqa: N818 - nothing is wrong
     def __init__(self, forms: list[Form]) -> None:
         super().__init__()
         self.forms = forms
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Log-probabilities of the continuations of one unit that came back, in order.
-
-    Attributes:
-        logprobs: float64 [n] natural log, in (-inf, 0]. probabilities: float64 [n] mean over tokens, for
-            candidates. greedy: bool [n] whether no token was more probable, for pairs.
-    """
-
-    logprobs: NDArray[np.float64]
-    probabilities: NDArray[np.float64] | None = None
-    greedy: NDArray[np.bool_] | None = None
 
 
 class _Unsent(OpenAIGenerator):
@@ -101,7 +89,7 @@ class Away(ContinuationScorer):
                 f'model {spec.name!r}: requests to kind "{spec.kind}" cannot be answered elsewhere (only '
                 f"{', '.join(KINDS)}): culturemeter run sends them from here"
             )
-        self.spec, self._served_as, self._cache = spec, served_as, cache
+        self.spec, self._served_as, self.cache = spec, served_as, cache
         self.answers: Sequence[Any] | None = None
         """One ``Scores`` or generation for each unit of the next call; None: write down what is asked."""
         self._lists: dict[int, list[list[int]]] = {}
@@ -110,13 +98,13 @@ class Away(ContinuationScorer):
     def folder(self) -> Path:
         """The folder with the model's tokenizer and configuration; not necessarily with its weights."""
         is_on_hub = not self.spec.model.startswith(content.PREFIX) and not content.is_folder(self.spec.model)
-        return (
-            hub_models.described(self.spec) if is_on_hub else Path(embedded.resolve(self.spec, self._cache))
-        )
+        return hub_models.described(self.spec) if is_on_hub else Path(embedded.resolve(self.spec, self.cache))
 
     @cached_property
     def tokenizer(self) -> Any:
         """The model's tokenizer."""
+        from tasks.engines.local import tokenizer_file  # with transformers, of which served models need none
+
         return tokenizer_file.read(
             self.spec.name, str(self.folder), self._own_code, replaces=self.spec.kind != "vllm"
         )
@@ -148,16 +136,15 @@ class Away(ContinuationScorer):
         """Return the generation in a line of a batch's results, and the model that the server names.
 
         Raises:
-            Failed: it has none, for a reason.
+            Refused: it has none, for a reason.
         """
-        answer = checked(BatchLine, self._caller.read_object(line))
-        own = answer.response.body if answer.response else None
-        named = own.get("model") if isinstance(own, dict) else None
-        return read_batch_answer(answer, self._caller, self._read), str(named or "")
-
-    def clean(self, words: str) -> str:
-        """Return a server's text for people, without controls and cut."""
-        return self._caller.clean(words)
+        try:
+            answer = checked(BatchLine, self._caller.read_object(line))
+            own = answer.response.body if answer.response else None
+            named = own.get("model") if isinstance(own, dict) else None
+            return read_batch_answer(answer, self._caller, self._read), str(named or "")
+        except Failed as failure:
+            raise Refused(f"it holds no answer: {self._caller.clean(failure.words)}") from None
 
     def _read(self, body: Any) -> Generation:
         return self.served.read(body) if self.spec.is_served else read_reply(body, self._caller.secrets)

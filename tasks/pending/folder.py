@@ -20,20 +20,45 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic import BaseModel, ValidationError
+
 from tasks.engines import content
 from tasks.engines.protocols import EngineError
 from tasks.identity import digest
-from tasks.parsing import parse_json
+from tasks.parsing import complaints, parse_json
 
 FORMAT = 1
 MANIFEST, RUNNER = "manifest.json", "run.py"
 REQUESTS, ANSWERS, REFUSED = "requests", "answers", "refused.jsonl"
 WEIGHTS = ("config.json", "generation_config.json", "*.safetensors")
 """Files of a model that determine its numbers once texts are tokens; run.py hashes the same."""
-LONGEST_LINE = 64 * 2**20
-"""Most bytes of a line of answers: a million log-probabilities, or 4,096 tokens with 20 alternatives each."""
+LONGEST_LINE = 16 * 2**20
+"""Most bytes of a line of answers: 700,000 log-probabilities, or 4,096 tokens with 20 alternatives each. Read
+into memory, a line takes up to twenty times as much."""
 MOST_LINES = 50_000
 """Most prompts of a file, by OpenAI's limit for a batch."""
+
+
+class _Run(BaseModel):
+    evaluation: str
+    params: dict[str, Any]
+    configuration: str
+    engines: dict[str, str]
+
+
+class _Engine(BaseModel):
+    name: str
+    model: str
+    served_as: str
+    dtype: str | None
+    weights: str | None
+    revision: str | None
+
+
+class _Manifest(BaseModel):
+    folder: str
+    runs: list[_Run]
+    engines: dict[str, _Engine]
 
 
 class Folder:
@@ -61,6 +86,10 @@ class Folder:
             raise EngineError(f"{file} cannot be read ({error}): export again") from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise EngineError(f"{file} is of another format than {FORMAT}: export again with this version")
+        try:
+            _Manifest.model_validate(manifest)
+        except ValidationError as error:
+            raise EngineError(f"{file} is damaged ({next(complaints(error))}): export again") from error
         return manifest
 
     @contextmanager
@@ -88,7 +117,7 @@ class Folder:
     def answers(self) -> Iterator[tuple[str, IO[bytes] | None, str]]:
         """Yield name, opened file and "" for each file of answers, or None and why it is not read."""
         for file in sorted((self.path / ANSWERS).glob("*")):
-            name = f"{ANSWERS}/{file.name}"
+            name = f"{ANSWERS}/{''.join(c if c.isprintable() else '?' for c in file.name)}"
             try:
                 handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             except OSError:

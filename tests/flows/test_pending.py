@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from deployments.evaluations import evaluation
 from flows import pending
 from flows.session import prepare
 from tasks.engines.protocols import EngineError
+from tasks.pending.answers import Refused, scores_of
 from tasks.pending.folder import LONGEST_LINE, Folder, fault_of, lines_of, name_fault
 from tests.engines.test_openai import Scripted
 from tests.golden import served
@@ -127,9 +130,9 @@ WRONG: dict[str, tuple[Callable[[Line], str], str]] = {
     "not JSON": (lambda line: "\x00\x1b[31m", "no JSON"),
     "a list": (lambda line: "[1, 2]", "no custom_id"),
     "a number": (lambda line: "7", "no custom_id"),
-    "nested deeply": (lambda line: "[" * 100_000, "no JSON"),
+    "nested deeply": (lambda line: "[" * 100_000, "nested more than"),
     "nobody sent it": (lambda line: json.dumps(line | {"custom_id": "0" * 33}), "no request of this run"),
-    "a name that is none": (lambda line: json.dumps(line | {"custom_id": ["x"]}), "no request of this run"),
+    "a name that is none": (lambda line: json.dumps(line | {"custom_id": ["x"]}), "no custom_id"),
     "a path": (lambda line: json.dumps(line | {"custom_id": "../../etc/passwd"}), "no request of this run"),
     "another model": (lambda line: json.dumps(body_of(line, model="llama-3-8b")), "another model"),
     "no reply": (lambda line: json.dumps(line | {"response": None, "error": None}), "no answer"),
@@ -164,16 +167,40 @@ def test_strangers_lines_are_refused_one_by_one_and_nothing_else_is_lost(folder:
 
 
 @pytest.mark.slow
-def test_answers_of_two_runners_count_once_and_a_changed_run_is_refused(folder: Path) -> None:
+def test_halves_and_answers_of_two_runners_count_once_and_a_changed_run_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = lines(folder)
-    half = folder / "answers" / "other.jsonl"
-    half.write_text("".join(json.dumps(line) + "\n" for line in own[::2]))
+    (file,) = (folder / "answers").glob("*.jsonl")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    half = pending.take_in(Folder(folder), evaluation)
+    assert half.left == {"culturall": len(own) - half.stored}
+    assert len(half.refused) == 1  # the line that is cut
+    file.write_bytes(whole)
+    other = folder / "answers" / "z-\x1b[2J\udcff.jsonl"
+    choice = own[-1]["response"]["body"]["choices"][0]
+    differing = body_of(own[-1], choices=[choice | {"message": {"content": "Something else."}}])
+    other.write_text("".join(json.dumps(line) + "\n" for line in [*own[::2], differing, differing]))
+    monkeypatch.setattr("flows.pending.MOST_LISTED", 1)
     taken = pending.take_in(Folder(folder), evaluation)
-    assert (taken.stored, taken.known) == (len(own), len(own[::2]))
+    assert taken.stored == len(own) - half.stored
+    assert taken.known == half.stored + len(own[::2])
+    ((reason, (n, first)),) = taken.refused.items()
+    assert "differs from an earlier answer" in reason
+    assert (n, first) == (2, f"answers/z-?[2J?.jsonl line {len(own[::2]) + 1}")
+    assert len((folder / "refused.jsonl").read_text().splitlines()) == 1
     manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"configuration": "', '"configuration": "0'))
+    right = manifest.read_text()
+    manifest.write_text(right.replace('"configuration": "', '"configuration": "0'))
     with pytest.raises(EngineError, match="its configuration differ from those at the export"):
         pending.take_in(Folder(folder), evaluation)
+    for name in ("runs", "engines", "folder"):
+        for wrong in (None, 7, "x", [7], {"a": 7}):
+            if (name, wrong) != ("folder", "x"):
+                manifest.write_text(json.dumps(json.loads(right) | {name: wrong}))
+                with pytest.raises(EngineError, match="is damaged"):
+                    Folder(folder).manifest()
 
 
 def test_the_program_stays_in_its_folder_and_cuts_a_line_that_a_kill_left(
@@ -253,24 +280,28 @@ def test_a_server_names_the_model_asked_for(named: str, served_as: str, fault: s
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ({"logprobs": [-1.0, -2.0], "greedy": [True, False]}, ""),
-        ({"logprobs": [-1.0, 1e-4], "greedy": [1, 0]}, ""),
-        ({"logprobs": [-1.0], "greedy": [True]}, "are not 2 numbers"),
-        ({"logprobs": [[-1.0, -2.0]], "greedy": [True, False]}, "are not 2 numbers"),
-        ({"logprobs": [-1.0, float("nan")], "greedy": [True, False]}, "not a number"),
-        ({"logprobs": [-1.0, -float("inf")], "greedy": [True, False]}, "not a number"),
-        ({"logprobs": [-1.0, 0.5], "greedy": [True, False]}, "above 1"),
-        ({"logprobs": [-1.0, {}], "greedy": [True, False]}, "not a list of numbers"),
-        ({"logprobs": [-1.0, None], "greedy": [True, False]}, "not a number"),
-        ({"logprobs": [-1.0, -2.0]}, "greedy are not"),
-        ({"logprobs": [10**400, -2.0], "greedy": [True, False]}, "not a list of numbers"),
+        ({"logprobs": [-1.0, -2], "greedy": [True, False]}, ""),
+        ({"logprobs": [-1.0, 1e-4], "greedy": [True, False]}, ""),
+        ({"logprobs": [-1.0], "greedy": [True]}, "its logprobs are missing, or not 2"),
+        ({"logprobs": [-1.0, -2.0], "greedy": [True]}, "its greedy are missing, or not 2"),
+        *(
+            ({"logprobs": wrong, "greedy": [True, False]}, "its logprobs are missing, or hold")
+            for wrong in (
+                [[-1.0, -2.0]], [-1.0, math.nan], [-1.0, -math.inf], [-1.0, 0.5], [-1.0, {}], [-1.0, None],
+                [-1.0, "-2.0"], [-1.0, False], [10**400, -2.0], [-(10**400), -2.0], "-1", {"0": -1.0}, None,
+            )
+        ),
+        *(
+            ({"logprobs": [-1.0, -2.0], "greedy": wrong}, "its greedy are missing, or hold")
+            for wrong in ([True, "false"], [1, 0], [True, None], "ab")
+        ),
+        ({"logprobs": [-1.0, -2.0]}, "its greedy are missing"),
+        ({"greedy": [True, False]}, "its logprobs are missing"),
     ],
-)
+)  # fmt: skip
 def test_scores_are_as_many_log_probabilities_as_were_asked_for(line: Line, fault: str) -> None:
-    scores, found = pending._scores(line, 2, "greedy")
-    assert fault in found
-    assert (scores is None) == bool(fault)
-    assert scores is None or (scores.logprobs <= 0).all()
+    with pytest.raises(Refused, match=fault) if fault else nullcontext():
+        assert (scores_of(line, 2, "greedy").logprobs <= 0).all()
 
 
 def test_lines_longer_than_the_limit_are_skipped_whole(

@@ -16,7 +16,8 @@ from tasks.engines import content
 from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.protocols import Cloze, TextPair
 from tasks.engines.specs import EngineSpec
-from tasks.pending.away import Asked, Away, Scores
+from tasks.pending.answers import Scores
+from tasks.pending.away import Asked, Away
 from tasks.pending.folder import weights_in
 from tasks.pending.runner import main, source
 from tasks.pending.runner.local import Transformers
@@ -69,11 +70,55 @@ def test_scores_equal_the_engines(architecture: str, smollm2_folder: Path, tmp_p
     assert runner.keeps or "window" in architecture
 
 
+SCHEMA = {"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"]}
+WRITTEN: list[dict[str, Any]] = [
+    {"max_tokens": 7, "temperature": 0.0},
+    {"max_tokens": 5, "temperature": 1.0, "seed": 4, "top_p": 0.9},
+    {"max_tokens": 30, "temperature": 0.0, "response_format": {"json_schema": {"schema": SCHEMA}}},
+    {"max_tokens": 2, "temperature": 0.0, "logprobs": True, "top_logprobs": 3},
+    {"max_tokens": 9, "temperature": 0.0, "stop": ["e", "a"]},
+]
+
+
+@pytest.mark.parametrize(
+    "architecture", ["gemma3, window shorter than prefix and items", "gpt2, learned positions"]
+)
+def test_texts_written_together_are_those_written_alone(
+    architecture: str, smollm2_folder: Path, tmp_path: Path
+) -> None:
+    folder = save_random(ARCHITECTURES[architecture], smollm2_folder, tmp_path)
+    options = argparse.Namespace(device="cpu", positions=3000, trust_remote_code=False)
+    runner = Transformers(options, {"dtype": "float32"}, folder, {})
+    lines = [
+        {"body": {"seed": 0, "top_p": 1.0, "prompt": list(range(5, 9 + 20 * n))} | body}
+        for n, body in enumerate(WRITTEN)
+    ]
+    together = choices(runner, lines)
+    assert runner.pads
+    alone = [choices(runner, [line])[0] for line in lines]
+    assert [own["message"] for own in together] == [own["message"] for own in alone]
+    assert set(json.loads(together[2]["message"]["content"])) == {"a"}
+    top = together[3]["logprobs"]["content"]
+    assert len(top) == 2
+    assert len(top[0]["top_logprobs"]) in (3, 4)
+    runner.context = 6
+    assert choices(runner, lines[1:2])[0]["finish_reason"] == "length"
+    runner.context = 3000
+    forward = runner.model.forward
+    runner.model.forward = lambda *a, attention_mask=None, **more: forward(*a, **more)
+    assert choices(runner, lines)[0] == alone[0]
+    assert not runner.pads
+
+
+def choices(runner: Transformers, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [body["choices"][0] for body in runner.texts(lines) if body]
+
+
 def test_a_cache_that_gives_other_numbers_is_noticed(smollm2_folder: Path, tmp_path: Path) -> None:
     folder = save_random(ARCHITECTURES["llama, grouped queries"], smollm2_folder, tmp_path)
     options = argparse.Namespace(device="cpu", positions=300, trust_remote_code=False)
     runner = Transformers(options, {"dtype": "float32"}, folder, {})
-    group = {"prefix": [5, 6, 7], "continuations": [[1, 2, 3], [1, 2, 4], [9]]}
+    group: dict[str, Any] = {"prefix": [5, 6, 7], "continuations": [[1, 2, 3], [1, 2, 4], [9]]}
     plain = runner.read(group["prefix"], group["continuations"], keeps=False)
     forward = runner.model.forward
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import copy
 import inspect
+import json
 import math
 import os
 import sys
@@ -18,6 +19,10 @@ from tasks.pending.runner.replies import Line, pooled, reply, tokens_of
 
 TOLERANCE = {"float32": 1e-3}
 """Largest difference in nats between passes over kept keys and values, and plain ones; others: 0.1."""
+
+
+LEAST = -15.0
+"""Log-probability from which tokens are compared."""
 
 
 class Local:
@@ -93,8 +98,11 @@ class Transformers(Local):
         takes = inspect.signature(self.model.forward).parameters
         self.last: Line = {"logits_to_keep": 1} if "logits_to_keep" in takes else {}
         named = getattr(self.model.generation_config, "eos_token_id", None) or self.model.config.eos_token_id
-        self.ends = set([named] if isinstance(named, int) else named or ())
-        self.keeps, self.checked = True, 0
+        self.ends = {*([named] if isinstance(named, int) else named or ()), self.tokenizer.eos_token_id}
+        self.grammars: Any = None
+        config = self.model.config.get_text_config()
+        self.context = getattr(config, "max_position_embeddings", None) or 2**31
+        self.keeps, self.pads, self.checked = True, True, 0
         self.kept: tuple[list[int], Any, Any] = ([], None, None)
         """The last prefix, its keys and values, and the logits after it."""
 
@@ -197,46 +205,160 @@ class Transformers(Local):
         return logs
 
     def texts(self, lines: list[Line]) -> list[Line | None]:
-        """Implement ``Local.texts`` for prompts without a schema and alternatives."""
-        can = [n for n, line in enumerate(lines) if not line["body"].keys() & {"response_format", "logprobs"}]
-        if len(can) < len(lines):
-            print(
-                f"{len(lines) - len(can)} prompts with a schema are left: they need vLLM or --url",
-                file=sys.stderr,
-            )
+        """Implement ``Local.texts``; prompts with a schema need xgrammar."""
+        can = ["response_format" not in line["body"] or self.has_grammars() for line in lines]
+        if left := can.count(False):
+            print(f"{left} prompts with a schema are left: pip install xgrammar, or --url", file=sys.stderr)
         bodies: list[Line | None] = [None] * len(lines)
-        for n in can:
+        every = [(place, Text(self, lines[place])) for place, able in enumerate(can) if able]
+        texts = [each for each in every if not each[1].is_done]  # others are longer than the model reads
+        texts.sort(key=lambda each: (each[1].most, len(each[1].prompt)))  # a pass has similar ones
+        while texts:
+            n, longest = 1, [len(text.prompt) + text.most for _, text in texts]
+            while self.pads and n < len(texts) and (n + 1) * max(longest[: n + 1]) <= self.positions:
+                n += 1
+            part, texts = texts[:n], texts[n:]
             with self.torch.inference_mode():
-                bodies[n] = self.text(lines[n]["body"], tokens_of(lines[n]))
+                self.write([text for _, text in part])
+        for place, text in every:
+            bodies[place] = text.reply()
         return bodies
 
-    def text(self, body: Line, prompt: list[int]) -> Line:
-        """Return the body of a reply to one prompt."""
-        torch, ids, past, written = self.torch, prompt, None, list[int]()
-        drawn = torch.Generator().manual_seed(body["seed"])
-        stops, text, finish = body.get("stop", ()), "", "length"
-        while len(written) < body["max_tokens"]:
-            inputs = torch.tensor([ids], device=self.model.device)
-            out = self.model(inputs, past_key_values=past, use_cache=True, **self.last)
+    def write(self, texts: list[Text]) -> None:
+        """Write texts together, token by token; padding stands before shorter prompts."""
+        torch, longest = self.torch, max(len(text.prompt) for text in texts)
+        device, past = self.model.device, None
+        ids = [[0] * (longest - len(text.prompt)) + text.prompt for text in texts]
+        mask = torch.tensor(
+            [[0] * (longest - len(text.prompt)) + [1] * len(text.prompt) for text in texts], device=device
+        )
+        while not all(text.is_done for text in texts):
+            own: Line = {"attention_mask": mask} if len(texts) > 1 else {}
+            own |= (
+                {"position_ids": (mask.cumsum(-1) - 1).clamp(0, self.context - 1)[:, -len(ids[0]) :]}
+                if own
+                else {}
+            )
+            inputs = torch.tensor(ids, device=device)
+            out = self.model(inputs, past_key_values=past, use_cache=True, **self.last, **own)
+            logits = out.logits[:, -1].float().cpu()
+            if past is None and len(texts) > 1 and self.differs(*shortest(texts, logits)):
+                for text in texts:
+                    self.write([text])
+                return
             past = out.past_key_values
-            ids = [self.drawn(out.logits[0, -1].float().cpu(), body, drawn)]
-            written += ids
-            if ids[0] in self.ends:
-                finish = "stop"
-                break
-            text = str(self.tokenizer.decode(written, skip_special_tokens=True))
-            if found := [text.index(stop) for stop in stops if stop in text]:
-                text, finish = text[: min(found)], "stop"
-                break
-        return reply(text, finish, len(prompt), len(written))
+            ids = [[0 if text.is_done else text.add(row)] for text, row in zip(texts, logits, strict=True)]
+            mask = torch.cat([mask, torch.ones_like(mask[:, :1])], -1)
 
-    def drawn(self, logits: Any, body: Line, generator: Any) -> int:
-        """Return the next token."""
-        if not body["temperature"]:
+    def differs(self, prompt: list[int], logits: Any) -> bool:
+        """Return whether padding changes what follows a prompt; then none is used any more."""
+        plain = self.model(
+            self.torch.tensor([prompt], device=self.model.device), use_cache=False, **self.last
+        )
+        both = (self.torch.log_softmax(each, -1) for each in (logits, plain.logits[0, -1].float().cpu()))
+        own, other = both
+        likely = other > LEAST
+        self.pads = bool(((own - other).abs()[likely] <= self.tolerance).all())
+        if not self.pads:
+            print("prompts one by one from here on: padding changes this model's numbers", file=sys.stderr)
+        return not self.pads
+
+    def has_grammars(self) -> bool:
+        """Return whether xgrammar is installed, which vLLM uses too."""
+        try:
+            import xgrammar
+        except ImportError:
+            return False
+        if self.grammars is None:
+            tokens = xgrammar.TokenizerInfo.from_huggingface(self.tokenizer, vocab_size=self.rows)
+            self.grammars = xgrammar.GrammarCompiler(tokens)
+        return True
+
+
+class Text:
+    """A text that a model writes."""
+
+    def __init__(self, runner: Transformers, line: Line) -> None:
+        self.runner, self.body, self.prompt = runner, line["body"], tokens_of(line)
+        self.most = min(self.body["max_tokens"], runner.context - len(self.prompt))
+        self.stops, self.written = self.body.get("stop", ()), list[int]()
+        self.text, self.finish, self.content = "", "length", list[Line]()
+        self.generator = runner.torch.Generator().manual_seed(self.body["seed"])
+        form = self.body.get("response_format")
+        self.allowed = Allowed(runner.grammars, form) if form else None
+        self.top = self.body.get("top_logprobs") or self.body.get("logprobs") or 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more is to be written."""
+        return self.finish == "stop" or len(self.written) >= self.most
+
+    def add(self, logits: Any) -> int:
+        """Return the next token, which is added."""
+        tokenizer, ends = self.runner.tokenizer, self.runner.ends
+        token = self.drawn(self.allowed.only(logits) if self.allowed else logits)
+        self.written.append(token)
+        self.content += [self.alternatives(logits, token)] if self.top else []
+        if token in ends or (self.allowed and self.allowed.ends_with(token)):
+            self.finish = "stop"
+            return token
+        self.text = str(tokenizer.decode(self.written, skip_special_tokens=True))
+        if found := [self.text.index(stop) for stop in self.stops if stop in self.text]:
+            self.text, self.finish = self.text[: min(found)], "stop"
+        return token
+
+    def drawn(self, logits: Any) -> int:
+        """Return the most probable token, or one by chance."""
+        if not self.body["temperature"]:
             return int(logits.argmax())
-        shares, tokens = self.torch.softmax(logits / body["temperature"], -1).sort(descending=True)
-        shares[1:][shares.cumsum(-1)[:-1] >= body["top_p"]] = 0
-        return int(tokens[self.torch.multinomial(shares, 1, generator=generator)])
+        torch = self.runner.torch
+        shares, tokens = torch.softmax(logits / self.body["temperature"], -1).sort(descending=True)
+        shares[1:][shares.cumsum(-1)[:-1] >= self.body["top_p"]] = 0
+        return int(tokens[torch.multinomial(shares, 1, generator=self.generator)])
+
+    def alternatives(self, logits: Any, token: int) -> Line:
+        """Return a token with the most probable ones in its place."""
+        logs, decode = self.runner.torch.log_softmax(logits, -1), self.runner.tokenizer.decode
+        tokens = dict.fromkeys([token, *logs.topk(self.top).indices.tolist()])
+        pairs = [(str(decode([each])), float(logs[each])) for each in tokens]
+        return pooled(pairs[0][0], pairs)
+
+    def reply(self) -> Line:
+        """Return the body of a reply."""
+        body = reply(self.text, self.finish, len(self.prompt), len(self.written))
+        if self.content:
+            body["choices"][0]["logprobs"] = {"content": self.content}
+        return body
+
+
+def shortest(texts: list[Text], logits: Any) -> tuple[list[int], Any]:
+    """Return the shortest prompt, which has most padding, and its row of logits."""
+    place = min(range(len(texts)), key=lambda place: len(texts[place].prompt))
+    return texts[place].prompt, logits[place]
+
+
+class Allowed:
+    """The tokens that may come next in JSON of a schema, by the rules of culturemeter's own engine."""
+
+    def __init__(self, grammars: Any, form: Line) -> None:
+        import xgrammar
+
+        own = json.dumps(form["json_schema"]["schema"])
+        grammar = grammars.compile_json_schema(own, any_whitespace=False, separators=(",", ":"))
+        self.matcher = xgrammar.GrammarMatcher(grammar)
+        self.mask = xgrammar.allocate_token_bitmask(1, grammar.tokenizer_info.vocab_size)
+        self.apply = xgrammar.apply_token_bitmask_inplace
+
+    def only(self, logits: Any) -> Any:
+        """Return the logits of the tokens that may come next, others at minus infinity."""
+        allowed = logits.clone()[None]
+        self.matcher.fill_next_token_bitmask(self.mask)
+        self.apply(allowed, self.mask)
+        return allowed[0]
+
+    def ends_with(self, token: int) -> bool:
+        """Return whether nothing may follow a token."""
+        return not self.matcher.accept_token(token) or bool(self.matcher.is_terminated())
 
 
 class Vllm(Local):

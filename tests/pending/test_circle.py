@@ -1,0 +1,145 @@
+"""Requests that leave in a folder, are answered by a program without network and this package, and come back:
+the rows are those of a run from here, for both embedded models and every evaluation.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.evaluations import evaluation
+from flows import pending
+from flows.session import prepare
+from tasks.pending.folder import Folder
+from tests.golden.harness import Rows, files_of, metric_rows, net, new_home, params_of, run
+
+WRITER, SCORER = "{}-vllm", "{}"
+NO_CULTUREMETER = """
+import runpy, sys
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("culturemeter", "tasks", "flows", "warehouse", "prefect"):
+            raise ImportError(f"{name} is not on that machine")
+sys.meta_path.insert(0, Nothing())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a program where nothing of this package can be imported."""
+CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "spectral": (SCORER, {"countries": ["BR", "JP"], "domains": ["currency", "religions"], "max_items": 8}),
+    "fmlama": (SCORER, {"languages": ["en"], "code_switching": False, "variants": [1], "judges": [WRITER]}),
+    "cure": (WRITER, {"judges": [WRITER], "limit": 4, "judge_samples": 1}),
+    "worldwise": (WRITER, {"repetitions": 1, "limit": 4}),
+    "culturall": (WRITER, {"judges": [WRITER], "limit": 4, "conditions": ["native", "question"]}),
+    "explication": (
+        WRITER,
+        {"simulator": WRITER, "judges": [WRITER], "personas": ["aisha-kano"], "repetitions": 1}
+        | {"max_turns": 3},
+    ),
+    "harness": (SCORER, {}),
+    "whence": (SCORER, {}),
+}  # fmt: skip
+"""Evaluation -> the engine that it measures, and what makes its net smaller."""
+CLOSE = 1e-4
+"""Nats by which log-probabilities may differ, and so numbers made of them."""
+
+
+def params(name: str, model: str) -> dict[str, Any]:
+    """Return the params of a case with a model in every role."""
+    kind, own = CASES[name]
+    every = dict(own) | {"models": [kind], "dtype": "float32"}
+    return json.loads(json.dumps(every).replace("{}", model))  # type: ignore[no-any-return]
+
+
+def home_of(blank: Path, models: Path, name: str) -> Path:
+    """Return a home with the embedded models and what the cases' nets need."""
+    home = new_home(blank, name, "cure", "http://127.0.0.1:9/v1")
+    (home / "models").symlink_to(models)
+    for other in CASES.keys() - {"cure"}:
+        net(other).prepare(home, files_of(home, other))
+    return home
+
+
+def answered(folder: Path, *options: str) -> None:
+    """Run the folder's program without network, as a machine without this package would."""
+    command = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-I", "-c", NO_CULTUREMETER]
+    done = subprocess.run(
+        [
+            *command,
+            str(folder / "run.py"),
+            "--program",
+            "transformers",
+            "--device",
+            "cpu",
+            "--positions",
+            "16384",
+            *options,
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "are left" not in done.stderr
+
+
+def differing(rows: Rows, others: Rows) -> list[str]:
+    """Return the rows that differ by more than log-probabilities may."""
+    assert len(rows) == len(others)
+    return [
+        f"{row} {other}"
+        for row, other in zip(rows, others, strict=True)
+        if any(not same(row[name], other[name]) for name in row)
+    ]
+
+
+def same(own: str, other: str) -> bool:
+    """Return whether two cells are equal, or numbers that are close."""
+    try:
+        return own == other or math.isclose(float(own), float(other), rel_tol=CLOSE, abs_tol=CLOSE)
+    except ValueError:
+        return False
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("model", ["smollm2-135m", "gemma3-270m"])
+def test_the_circle_ends_with_the_rows_of_a_run(
+    model: str,
+    blank: Path,
+    models_cache: Path,
+    smollm2_folder: Path,
+    gemma3_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, away = (home_of(blank, models_cache, f"circle-{place}-{model}") for place in ("here", "away"))
+    for name in CASES:
+        run(name, here, **params(name, model))
+    monkeypatch.setenv("CULTUREMETER_HOME", str(away))
+    every = {name: params_of(name, away, **params(name, model)) for name in CASES}
+    folder = Folder(tmp_path / "away")
+    pending.export([prepare(evaluation(name), own) for name, own in every.items()], folder)
+    finished: set[str] = set()
+    for n_round in range(12):
+        for share in ("1/2", "2/2") if n_round == 0 else ("1/1",):
+            answered(folder.path, "--shard", share)
+        taken = pending.take_in(folder, evaluation)
+        assert taken.stored
+        assert (taken.refused, taken.failures) == ({}, [])
+        finished |= taken.finished.keys()
+        if not taken.left:
+            break
+        assert not pending.export(pending.again(folder, evaluation), folder).kept
+    assert finished == CASES.keys()
+    for name in CASES:
+        assert differing(metric_rows(here, name), metric_rows(away, name)) == []
