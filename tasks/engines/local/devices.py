@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,6 +33,8 @@ ISA_LIMIT = "ONEDNN_MAX_CPU_ISA"
 WITH_AMX = ("DEFAULT", "ALL")
 """Its values, beside those that name AMX, that allow the instructions of ``BFLOAT16_FLAG``."""
 
+AMD, AVX512 = "AuthenticAMD", "avx512f"
+"""Names of a vendor and of instructions in the kernel's lines (``has_faster_onednn``)."""
 MIG = "MIG-"
 """Beginning of a MIG device's name."""
 
@@ -119,6 +122,17 @@ def processor() -> str:
 def flags() -> str:
     """Return the kernel's line with the processor's instructions."""
     return _cpu_line("flags")
+
+
+@cache
+def has_faster_onednn() -> bool:
+    """Return whether oneDNN multiplies float32 faster than MKL: on AMD's processors with AVX-512."""
+    import torch
+
+    limit = os.environ.get(ISA_LIMIT, "").upper()
+    is_allowed = not limit or limit in WITH_AMX or limit.startswith(("AVX512", "AVX10"))
+    is_amd = AMD in _cpu_line("vendor_id") and AVX512 in flags().split()
+    return is_amd and is_allowed and torch._C._has_mkldnn
 
 
 def _cpu_line(name: str) -> str:

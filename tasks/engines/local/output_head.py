@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.engines.local import memory
+from tasks.engines.local import memory, products
 from tasks.engines.protocols import EngineError
 
 VOCABULARY_SLICE = {"cpu": 1024, "cuda": memory.LOGITS}
@@ -105,7 +105,7 @@ class OutputHead:
         def reduce(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
             return (arguments[0][:, wanted],)
 
-        with _hooked(self._layer.register_forward_pre_hook, reduce):
+        with products.plain(), _hooked(self._layer.register_forward_pre_hook, reduce):
             logits: torch.Tensor = self.model(**inputs).logits
         return torch.log_softmax(logits[0].float(), dim=-1)
 
@@ -162,8 +162,9 @@ class OutputHead:
         if self._multiplies_into_float32:
             logits = torch.mm(states, head.T, out_dtype=torch.float32)
         else:
-            with _half_precision_products(self._layer.weight.dtype == torch.bfloat16):
-                logits = torch.mm(states, head.T)
+            is_half = self._layer.weight.dtype == torch.bfloat16
+            with _half_precision_products(is_half):
+                logits = torch.mm(states, head.T) if is_half else products.linear(states, head)
         if self._bias is not None:
             logits += self._bias[start:stop].float()
         return self._after(logits, start)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformers import AutoConfig
 
 from tasks.engines.checkpoint import MERGE
-from tasks.engines.local import device_faults, devices, other_kinds, spread, tokenizer_file
+from tasks.engines.local import device_faults, devices, other_kinds, products, spread, tokenizer_file
 from tasks.engines.local.output_head import OutputHead
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, with_dtype
@@ -35,6 +35,8 @@ class Pretrained:
             devices.multiply_exactly()
         try:
             self.tokenizer, self.model = load(auto_class, spec, folder, **arguments)
+            if not spec.compile:  # the compiler has kernels of its own
+                products.use(self.model)
             self.device: torch.device = self.model.device
             self._head = OutputHead(self.model, spec.name)
         except EngineError:
