@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_vllm_reads_the_lines_as_they_are(
     monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     sessions = []
     for name in ("explication", "culturall"):
-        roles = {"judges": ["smollm2-135m-vllm"], "models": ["smollm2-135m-vllm"]}
+        roles: dict[str, Any] = {"judges": ["smollm2-135m-vllm"], "models": ["smollm2-135m-vllm"]}
         roles |= {"simulator": "smollm2-135m-vllm"} if name == "explication" else {"file": ""}
         sessions.append(prepare(evaluation(name), params_of(name, home, **roles)))
     folder = Folder(tmp_path / "away")
