@@ -28,7 +28,8 @@ class Sizes:
         CulturALL's items, and of models that have answered them. drafts: number of drafts of a build of
         CulturALL. shared_parts: number of parts in a shared store. finished_runs: numbers of finished runs in
         a warehouse. page_models, page_occasions: number of models on a page, and of occasions of the first
-        model. pending: number of prompts that are answered elsewhere. only: the number whose intervals ``coverage`` simulates; "": all.
+        model. pending: number of prompts that are answered elsewhere. only: the number whose intervals
+        ``coverage`` simulates; "": all.
     """
 
     repeats: int = 3
