@@ -37,17 +37,18 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
     "spectral": (SCORER, {"countries": ["BR", "JP"], "domains": ["currency", "religions"], "max_items": 8}),
     "fmlama": (SCORER, {"languages": ["en"], "code_switching": False, "variants": [1], "judges": [WRITER]}),
     "cure": (WRITER, {"judges": [WRITER], "limit": 4, "judge_samples": 1}),
-    "worldwise": (WRITER, {"repetitions": 1, "limit": 4}),
+    "worldwise": (WRITER, {"repetitions": 1, "limit": 4, "temperature": 0.0}),
     "culturall": (WRITER, {"judges": [WRITER], "limit": 4, "conditions": ["native", "question"]}),
     "explication": (
         WRITER,
         {"simulator": WRITER, "judges": [WRITER], "personas": ["aisha-kano"], "repetitions": 1}
-        | {"max_turns": 3},
+        | {"max_turns": 3, "temperature": 0.0},
     ),
     "harness": (SCORER, {}),
     "whence": (SCORER, {}),
 }  # fmt: skip
-"""Evaluation -> the engine that it measures, and what makes its net smaller."""
+"""Evaluation -> the engine that it measures, and what makes its net smaller. Texts are greedy, because each
+engine draws in its own way."""
 CLOSE = 1e-4
 """Nats by which log-probabilities may differ, and so numbers made of them."""
 
