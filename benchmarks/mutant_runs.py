@@ -92,7 +92,9 @@ def run_tests(tree: Path, tests: Sequence[tuple[str, float]], killer_file: Path)
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         plugin = ChosenTests(test for test, _ in tests)
         files = list(dict.fromkeys(test.split("::")[0] for test, _ in tests))
-        options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
+        # Its watchdog is a thread, which a fork does not have: the first test would wait for it for ever.
+        plain = ["-p", "no:cacheprovider", "-p", "no:faulthandler"]
+        options = ["-x", "-q", *plain, "--hypothesis-profile=mutants"]
         code = pytest.main([*options, f"--basetemp={tree / 'tmp'}", *files], [plugin])
         killer_file.write_text(plugin.killer)
         return int(code)

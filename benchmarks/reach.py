@@ -109,9 +109,8 @@ def record(tree: Path, files: Sequence[str], markers: str, out: Path) -> None:
     seen.mkdir(exist_ok=True)
     os.environ["MUTANTS_SEEN"] = str(seen)
     reach = Reach(seen)
-    pytest.main(
-        ["-q", "-p", "no:cacheprovider", "-m", markers, f"--basetemp={tree / 'tmp'}", *files], [reach]
-    )
+    plain = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    pytest.main([*plain, "-m", markers, f"--basetemp={tree / 'tmp'}", *files], [reach])
     with out.open("a") as lines:
         for file in files:
             tests = reach.tests.get(file, {})

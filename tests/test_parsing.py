@@ -55,7 +55,6 @@ OWN = {
     "deployments/serve/server.py": "where its own server is",
     "deployments/cli/runs.py": "a table of its own",
     "deployments/show/configurations.py": "a table of its own",
-    "flows/pending.py": "lines of strangers: a damaged or deep one is refused with its number",
     "flows/runs.py": "a table of its own",
     "flows/stored.py": "its own parts",
     "scrapers/http_cache.py": "its own cache",
