@@ -81,6 +81,9 @@ FORMS: list[tuple[str, str, str | None]] = [
     ('{"label": "yes, no", "explanation": "ok"}', LOST, "ok"),
     ('{"answer": {"label": "yes", "explanation": "ok"}, "more": "and', LOST, None),
     ("<think>I think that {\"label\": \"yes\"}", LOST, None),
+    ('{"label": "no", "explanation": "First, "a", then "b", "c": d"}', "no", None),
+    ('{"label": "yes", explanation: ok}', "yes", None),
+    ('{"label": "yes", explanation: ok} or {"label": "no", explanation: bad}', LOST, None),
     ("I cannot say yes or no.", LOST, None),
     ("", LOST, None),
 ]  # fmt: skip
