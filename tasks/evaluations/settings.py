@@ -208,6 +208,8 @@ def _selections(rows: Sequence[Setting], params: Params | SimpleNamespace) -> It
         paper = ours if is_empty else "all" if name == "limit" else "none"
         setting = name.replace("_", " ").replace("limit", "items at most")
         yield ComparedSetting(setting, ours, paper, "", is_empty, False, ())
+    if until := getattr(params, "until", None):
+        yield ComparedSetting("items sent", f"until {until}", "all", "", False, False, ())
 
 
 def _further(rows: Sequence[Setting], packs: Sequence[OwnPack]) -> Iterator[ComparedSetting]:

@@ -71,7 +71,7 @@ def nearest_verdict(score: float, rubric: Rubric) -> str:
 
 def _last_single(text: str) -> re.Match[str] | None:
     """Return the last statement of a score in a text about a single key."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if re.search(r"\w", line)]  # a code fence is no line
     bare = _BARE.match(lines[-1]) if lines else None
     scores = _last(_ON_A_LINE.finditer(text)) or _last(_ANYWHERE.finditer(text))
     return scores or _last(_NAMED.finditer(text)) or bare

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tasks.loop.objects import FoundObject, Pairs, begun, members, objects, plain_value
 from tasks.loop.prompts import Completion
-from tasks.loop.written import without_reasoning
+from tasks.loop.written import field_values, without_reasoning
 from tasks.parsing import parse_json
 
 NO_ANSWER = "not asked or not answered"
@@ -100,9 +100,15 @@ def read_fields(text: str, names: Sequence[str]) -> dict[str, object] | None:
 
 
 def begun_fields(text: str, names: Sequence[str]) -> dict[str, object]:
-    """Return the fields that are complete in a JSON object that was cut off; {} without one."""
+    """Return the fields that are complete in a JSON object that was cut off, or whose rest cannot be read; {}
+    without one. In the second, a field counts if it is written once, or always with the same value.
+    """
     wanted = {_field(name): name for name in names}
-    pairs: Pairs = begun(without_reasoning(text))
+    answer = without_reasoning(text)
+    pairs: Pairs = begun(answer)
+    if not pairs and "}" in answer and not objects(answer):
+        written = {name: set(field_values(answer, name)) for name in names}
+        pairs = tuple((name, values.pop()) for name, values in written.items() if len(values) == 1)
     return {wanted.get(_field(key), key): plain_value(value) for key, value in pairs}
 
 

@@ -68,6 +68,7 @@ def test_direct_verdict(text: str, score: float | None, rubric: Rubric) -> None:
         ("I would score this as 1", 1.0), ("Final answer: **0**", 0.0), ("Output:\n1", 1.0),
         ("Итоговая оценка: 1", 1.0), ("Puntuación: 0", 0.0), ("得分：1", 1.0), ("评分：1", 1.0),
         ("点数：0", 0.0), ("점수: 1", 1.0), ("Skor: 0", 0.0), ("Điểm: 1", 1.0), ("الدرجة: 1", 1.0),
+        ("It matches.\n```\n1\n```", 1.0), ("It matches.\n\n0\n---", 0.0),
         ("I cannot give one number.", None),
     ],
 )  # fmt: skip

@@ -117,7 +117,8 @@ def test_hand_calculation_gives_categories_and_macro_f1(folder: Path) -> None:
     (folder / "spectra.csv").write_text("model,question,er,sr\na,unknown,1,8\n")
     results = further(REPRODUCTION, folder, DOMAINS)
     assert [key for key in results if key[0] == "Figure 2"] == [("Figure 2", "a", "unknown", "as people")]
-    assert "named like no domain" in results["Figure 2", "a", "unknown", "as people"].reason
+    reason = results["Figure 2", "a", "unknown", "as people"].reason
+    assert reason == "'unknown' is named like no domain of table 1"
 
 
 @pytest.mark.parametrize(

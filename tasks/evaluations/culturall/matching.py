@@ -52,6 +52,7 @@ _MARKS = "?;:,，、؛،("
 _INFLECTED = frozenset({"be", "kk", "ru", "sr"})
 _LONGEST_NAME = 4
 """Most telling words of an answer that is read as another name."""
+_FACTORS = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
 
 
 def is_match(
@@ -146,7 +147,7 @@ class _Accepted(Asked):
         if not right or [type(value) for value in values] != [type(value) for value in right]:
             return None
         differing = [(a, b) for a, b in zip(values, right, strict=True) if not self._equals(a, b)]
-        if any(self._is_open(a, b) for a, b in differing):
+        if any(self._is_open(a, b) or (is_counted and _may_be_scaled(a, b)) for a, b in differing):
             return None
         units, own = ([t for t in read if isinstance(t, Unit)] for read in (given, wanted))
         if not units or not own or is_counted:
@@ -302,6 +303,13 @@ class _Accepted(Asked):
         if self.language == "kk":
             return shared >= 3 and all(_SUFFIX.fullmatch(end) for end in (one, other))
         return shared >= 3 and _ENDING.fullmatch(one) is not None and _ENDING.fullmatch(other) is not None
+
+
+def _may_be_scaled(given: Token, wanted: Token) -> bool:
+    """Return whether an unknown word after a number may be a factor: "400 lucas" for 400,000."""
+    if not (isinstance(given, Number) and isinstance(wanted, Number)):
+        return False
+    return any(are_equal(a * factor, b) for a in given.values for b in wanted.values for factor in _FACTORS)
 
 
 def _has_digit(text: str) -> bool:

@@ -170,7 +170,7 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
                     spectra[model, question] = spectrum
                 else:
                     cell = PrintedCell(FIGURE_2, model, {"question": question}, "as people")
-                    yield cell, RecomputedCell(reason="the question is named like no domain of table 1")
+                    yield cell, RecomputedCell(reason=f"{question!r} is named like no domain of table 1")
         if not spectra:
             return
         er, sr = lower_median(list(spectra.values()))

@@ -46,6 +46,22 @@ def test_answers_match_by_value_and_language(answer: str, gold: str, language: s
     assert is_match(answer, ["another", gold], language) == is_equal
 
 
+@pytest.mark.parametrize(
+    ("answer", "gold", "language", "is_it"),
+    [
+        ("3,2tr", "3,2 triệu", "vi", True),
+        ("3,2 tr đồng", "3,2 triệu đồng", "vi", True),
+        ("400 lucas", "400.000 pesos", "es", None),
+        ("40 lucas", "400.000 pesos", "es", None),
+        ("41 lucas", "400.000 pesos", "es", False),
+    ],
+)
+def test_an_unknown_word_after_a_number_may_be_a_factor(
+    answer: str, gold: str, language: str, is_it: bool | None
+) -> None:
+    assert is_right(answer, {language: (gold,)}, {language: ""}) is is_it
+
+
 def test_separators_of_thousands_follow_the_language() -> None:
     """4.000 is four thousand in Spanish and four in English."""
     assert is_match("4.000 guaraníes", ["4.000 guaraníes"], "es")
