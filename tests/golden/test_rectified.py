@@ -23,7 +23,23 @@ JUDGED = {
 """Evaluation -> its headlines of judges."""
 
 
+NULLS = {
+    ("cure", metric): {"shuffled", "generic", "empty"}
+    for metric in ("coverage", "specificity", "connotation", "coherence")
+} | {
+    ("explication", "apr"): {"shuffled", "empty", "generic", "fixed"},
+    ("explication", "interaction"): {"generic", "fixed"},
+    ("fmlama", "mes"): {"common-of-origin"},
+    ("proverbs", "accuracy"): {"generic", "empty", "other-answer"},
+}
+"""Evaluation and headline -> the null texts that it is compared with."""
+
+
 FIRST_IS_WORST = dict.fromkeys(JUDGED, False) | {"explication": True}
+_NULL_VALUES = """
+SELECT substr(model, 6), metric, value FROM metric_value
+WHERE starts_with(model, 'null:') AND slice_kind = 'overall' AND value IS NOT NULL
+"""
 _RANGES = "SELECT metric, range_low, range_high FROM metric WHERE evaluation = ?"
 
 
@@ -40,6 +56,17 @@ def test_with_all_answers_rated_a_judge_has_no_part_and_no_row_changes(
     estimates = rectified(warehouse)
     own = [each for each in estimates if not each.row.source]
     assert {each.row.metric.removesuffix("_rectified") for each in own} == JUDGED[evaluation]
+    nulls = {
+        (model, f"{metric}_rectified"): value for model, metric, value in warehouse.query(_NULL_VALUES).rows()
+    }
+    for row in (each.row for each in estimates):
+        if row.source and (row.source, row.metric) in nulls:
+            assert row.raw_value == pytest.approx(nulls[row.source, row.metric])
+    for each in own:
+        wanted = NULLS.get((evaluation, each.row.metric.removesuffix("_rectified")), set())
+        beside = {one.row.source for one in estimates if one.row.metric == each.row.metric}
+        assert wanted <= beside
+        assert (each.row.null_value is None) == (not wanted)
     ranges = {m: (low, high) for m, low, high in warehouse.query(_RANGES, [evaluation]).rows()}
     for each in estimates:
         row = each.row
