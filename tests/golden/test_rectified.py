@@ -10,6 +10,7 @@ from flows.comparison import ComparedRuns, chosen_pairs, differences
 from flows.runs import every_finished
 from tasks.metrics.ppi import NOT_DRAWN
 from tests.golden.conftest import Homes
+from tests.golden.harness import run
 from tests.golden.rating import rate
 from warehouse import Warehouse
 
@@ -142,3 +143,26 @@ def test_people_may_change_the_order_of_two_models(finished: Homes) -> None:
     assert changes == [
         "Accuracy: people's ratings change the order of fake-a and served-m, which may be chance"
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("letter", ["b", "a"])
+def test_packs_of_one_benchmark_share_a_mean_unless_items_have_one_name(fresh: Homes, letter: str) -> None:
+    home = fresh("cure")
+    for name, own in (("one", "a"), ("two", letter)):
+        folder = home / "packs" / name
+        (folder / "cure").mkdir(parents=True)
+        (folder / "pack.toml").write_text(f'title = "{name}"\n')
+        rows = [f"normad-{name},{own}{n},CH,Story {n} of {name}.,Is it so?,yes,Norm {n}." for n in range(4)]
+        head = "benchmark,item,country,situation,question,label,gold"
+        (folder / "cure" / "item.csv").write_text("\n".join([head, *rows]) + "\n")
+    run("cure", home, pack=["one", "two"], files={}, benchmarks=["normad-one", "normad-two"])
+    warehouse = Warehouse.open(home)
+    rate(warehouse, "best", 0)
+    for each in rectified(warehouse):
+        if letter == "b":
+            assert each.units == tuple(f"normad-{of}{n}" for of in ("one:a", "two:b") for n in range(4))
+            assert each.row.value == each.row.n_labels / 8 >= 0.5  # the others are lost answers
+        else:
+            assert (each.row.value, each.units) == (None, ())
+            assert "items of one name" in str(each.row.unscored_reason)
