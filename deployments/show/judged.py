@@ -37,15 +37,16 @@ GROUP BY ALL ORDER BY finished DESC, r.evaluation, r.config_hash
 _VERDICTS = """
 WITH judged AS (
     SELECT v.* REPLACE (if(v.model = r.model, saved.model, v.model) AS model), r.evaluation, r.model AS shown,
-        regexp_matches(v.judged, $nulls) AS is_null_text,
-        CASE WHEN r.evaluation = 'fmlama' OR split_part(v.judged, ':', 1) IN ('real', 'native') THEN ''
+        r.is_null OR regexp_matches(v.judged, $nulls) AS is_null_text, r.is_null,
+        CASE WHEN r.is_null THEN regexp_replace(r.model, '^null:', '')
+            WHEN r.evaluation = 'fmlama' OR split_part(v.judged, ':', 1) IN ('real', 'native') THEN ''
             ELSE split_part(v.judged, ':', 1) END AS source
     FROM verdict AS v JOIN latest_run AS r USING (run_id) JOIN run_base AS saved USING (run_id)
-    WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
+    WHERE r.evaluation = $evaluation AND r.config_hash = $config
 )
 SELECT v.run_id, v.model, v.shown, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item,
     v.item_text, v.judged_text, v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded, v.source,
-    v.is_null_text, coalesce(l.language, '') AS language
+    v.is_null_text, v.is_null, coalesce(l.language, '') AS language
 FROM judged AS v
 LEFT JOIN judged_language AS l ON l.evaluation = v.evaluation AND l.item = v.item
 WHERE $with_nulls OR NOT v.is_null_text
@@ -105,7 +106,8 @@ def verdicts(
     """Return the verdicts on models' answers, without null models, and the answers by code.
 
     Args:
-        nulls: also those on null texts, such as other items' answers.
+        nulls: also those on null texts, such as other items' answers. Texts of null models with a run
+            of their own (``is_null``) are the same beside all models.
 
     Returns:
         one row per verdict with the view's columns, code, language and source: "" for the headline's answers,

@@ -23,8 +23,11 @@ from deployments.show import judged
 from deployments.show.display import interval, number
 from deployments.show.judged import STRATUM, Chosen, stratum_name
 from tasks.evaluations.explication.read import FAILURES, MEANS, PENALISED
+from tasks.evaluations.explication.rows import NULLS as EXPLICATION_NULLS
+from tasks.evaluations.explication.study import SILENT
+from tasks.evaluations.recipe.definition import BEST
 from tasks.judging.audit import Rating, population_of
-from tasks.judging.controls import ACCEPTED_FROM
+from tasks.judging.controls import ACCEPTED_FROM, EMPTY
 from tasks.judging.rectify import JudgedPart, Label, Labels, judged_sample, labels_of
 from tasks.judging.rubric import normal
 from tasks.metrics.ppi import (
@@ -32,6 +35,7 @@ from tasks.metrics.ppi import (
     JudgedSample,
     RectifiedMean,
     expected_width,
+    is_beyond,
     labels_needed,
     rectified_difference,
     rectified_mean,
@@ -54,13 +58,18 @@ WHERE NOT r.is_null AND list_contains($models, saved.model) ORDER BY ALL
 _MODELS = "SELECT DISTINCT model FROM human_rating WHERE kind = 'judge-ratings' AND model IS NOT NULL"
 _METRICS = """
 SELECT m.metric, m.label, m.range_low AS low, m.range_high AS high, m.direction = 'lower' AS is_lower,
-    v.run_id, v.value
+    m.null_baseline, v.run_id, v.value
 FROM metric AS m JOIN metric_value AS v ON v.metric = m.metric AND v.slice_kind = 'overall'
 WHERE m.evaluation = $evaluation AND m.is_headline AND list_contains($runs, v.run_id) AND v.value IS NOT NULL
 ORDER BY m.rowid, v.run_id
 """
 _ACCEPTS = frozenset({"culturall"})
 """Evaluations that count an answer as right or wrong, from a mean rating of 0.5 on."""
+_NULLS = {("fmlama", "mes"): {"common-of-origin"}} | {
+    ("explication", metric): {EMPTY if source == SILENT else source for source in sources}
+    for metric, sources in EXPLICATION_NULLS.items()
+}
+"""Evaluation and metric -> the null texts that it is compared with; others: all, or the one in a recipe."""
 
 
 class Rectified(NamedTuple):
@@ -68,8 +77,8 @@ class Rectified(NamedTuple):
 
     Attributes:
         source: "" for the model's answers, else the null texts. gap: the judge's mean less the rectified one.
-        null_value: the best rectified null; None unless all nulls have one. is_beyond_null: by the rectified
-            interval and null. n_judged: number of judged answers. weight: of the judge. ratings: a hash.
+        null_value: the best rectified null; None unless all nulls have one. is_beyond_null: by the intervals
+            of both. n_judged: number of judged answers. weight: of the judge. ratings: a hash.
     """
 
     evaluation: str
@@ -110,7 +119,10 @@ Failed = Mapping[tuple[str, str], Sequence[str]]
 
 
 class _Metric(NamedTuple):
-    """A judged headline of a run, and how ratings in [0, 1] become its scale."""
+    """A judged headline of a run, and how ratings in [0, 1] become its scale.
+
+    nulls: sources of the null texts that it is compared with, or a number; None: all sources.
+    """
 
     metric: str
     label: str
@@ -118,6 +130,11 @@ class _Metric(NamedTuple):
     bounds: tuple[float, float]
     is_lower: bool
     scale: Callable[[float], float]
+    nulls: Collection[str] | float | None
+
+    @property
+    def sign(self) -> int:
+        return -1 if self.is_lower else 1
 
 
 def rectified(warehouse: Warehouse, of: Collection[str] | None = None) -> list[Estimate]:
@@ -168,18 +185,19 @@ def _of_config(
     labels = labels_of(_labels(known, judged.rubrics(chosen.evaluation, verdicts)))
     groups = judged.strata(verdicts, answers)
     populations = {name: population_of(answer.code for answer in own) for name, own in groups.items()}
-    runs = verdicts["run_id"].unique(maintain_order=True).to_list()
+    of_nulls = pl.col("is_null")
+    runs = verdicts.filter(~of_nulls)["run_id"].unique(maintain_order=True).to_list()
     metrics: dict[str, list[_Metric]] = {run: [] for run in runs}
     found = warehouse.query(_METRICS, {"evaluation": chosen.evaluation, "runs": runs}).to_dicts()
     for row in found:
         metrics[row["run_id"]].append(_metric(chosen.evaluation, row))
     points = read_points(warehouse, {run: [one.metric for one in own] for run, own in metrics.items()})
     for run, own in metrics.items():
-        of_run = verdicts.filter(run_id=run)
+        of_run = verdicts.filter((pl.col("run_id") == run) | of_nulls)
         failed = _failed(of_run) if chosen.evaluation == "explication" else {}
         for metric in own:
             parts = _dimensions(chosen.evaluation, metric.metric, of_run, [one.metric for one in own])
-            if parts.is_empty():
+            if parts.filter(run_id=run).is_empty():
                 continue  # no judge decides it
             yield from _of_metric(chosen, run, metric, parts, points[run], labels, populations, failed)
 
@@ -191,7 +209,17 @@ def _metric(evaluation: str, row: Mapping[str, Any]) -> _Metric:
         share = float(rating >= ACCEPTED_FROM) if evaluation in _ACCEPTS else rating
         return float(low + (high - low) * share)
 
-    return _Metric(row["metric"], row["label"], row["value"], (low, high), row["is_lower"], scale)
+    nulls = _NULLS.get((evaluation, row["metric"]), _null_of_recipe(row["null_baseline"]))
+    return _Metric(row["metric"], row["label"], row["value"], (low, high), row["is_lower"], scale, nulls)
+
+
+def _null_of_recipe(baseline: str) -> Collection[str] | float | None:
+    """Return the number or the only null model that a recipe names; None if it names none of both."""
+    try:
+        return float(baseline)
+    except ValueError:
+        is_name = baseline != BEST and baseline.isidentifier()
+        return [baseline.replace("_", "-")] if is_name else None
 
 
 def _dimensions(
@@ -213,21 +241,21 @@ def _of_metric(
     units = {unit: (value, cluster) for unit, value, cluster in _rows(stored, "unit", "value", "cluster")}
     worst = metric.bounds[1] if metric.is_lower else metric.bounds[0]
     own: list[Estimate] = []
-    for source in sorted(verdicts["source"].unique().to_list()):
-        parts = list(
-            _parts(verdicts.filter(source=source), units, metric.scale, failed if not source else {})
-        )
-        if source and not any(verdicts.filter(source=source)["is_null_text"]):
-            continue
+    shown = verdicts.filter(run_id=run)["shown"][0]
+    named = (chosen.evaluation, chosen.config, run, shown, metric.metric + SUFFIX)
+    texts = verdicts.filter((pl.col("source") == "") | pl.col("is_null_text"))
+    try:
+        unit_of = _units(chosen.evaluation, texts.filter(source="")["item"].to_list(), units)
+    except ValueError as error:
+        yield Estimate(_row((*named, ""), metric, metric.value, None, texts.height, str(error), labels.hash))
+        return
+    for source in sorted(texts["source"].unique().to_list()):
+        of_texts = texts.filter(source=source)
+        parts = list(_parts(of_texts, unit_of, metric.scale, failed if not source else {}))
         of_source = units if not source else _of_null(parts, units)
-        about = (
-            chosen.evaluation,
-            chosen.config,
-            run,
-            verdicts["shown"][0],
-            metric.metric + SUFFIX,
-            source,
-        )
+        if source and not parts:
+            continue  # no judge could read them
+        about = (*named, source)
         raw = metric.value if not source else fmean(value for value, _ in of_source.values())
         try:
             sample = judged_sample(parts, of_source, labels, populations, worst)
@@ -237,18 +265,30 @@ def _of_metric(
         mean = rectified_mean(sample, metric.bounds)
         row = _row(about, metric, raw, mean, len(parts), "", labels.hash)
         own.append(Estimate(row, mean, tuple(sorted(of_source)), sample.clusters, sample))
-    nulls = [estimate.row.value for estimate in own if estimate.row.source]
-    known = [value for value in nulls if value is not None]
-    best = (min(known) if metric.is_lower else max(known)) if known and len(known) == len(nulls) else None
+    nulls = {estimate.row.source: estimate for estimate in own if estimate.row.source}
     for estimate in own:
-        yield estimate if estimate.row.source else estimate._replace(row=_against(estimate.row, best, metric))
+        yield estimate if estimate.row.source else _against(estimate, nulls, metric)
 
 
-def _against(row: Rectified, null: float | None, metric: _Metric) -> Rectified:
-    if null is None or row.ci_low is None or row.ci_high is None:
-        return row._replace(null_value=null)
-    is_beyond = row.ci_high < null if metric.is_lower else row.ci_low > null
-    return row._replace(null_value=null, is_beyond_null=is_beyond)
+def _against(estimate: Estimate, nulls: Mapping[str, Estimate], metric: _Metric) -> Estimate:
+    """Return a model's estimate with its null, and whether it is beyond each of the null texts."""
+    row, sign = estimate.row, metric.sign
+    if isinstance(metric.nulls, float):
+        near = row.ci_low if sign > 0 else row.ci_high
+        is_above = None if near is None else sign * (near - metric.nulls) > 0
+        return estimate._replace(row=row._replace(null_value=metric.nulls, is_beyond_null=is_above))
+    of = [nulls.get(source) for source in (nulls if metric.nulls is None else metric.nulls)]
+    known = [null for null in of if null is not None and null.row.value is not None]
+    if not known or len(known) < len(of):
+        return estimate
+    answers = [
+        is_beyond(estimate.mean, null.mean, null.sample, metric.bounds, sign)
+        for null in known
+        if estimate.mean is not None and null.mean is not None and null.sample is not None
+    ]
+    is_sure = False if False in answers else None if None in answers or not answers else True
+    best = sign * max(sign * null.row.value for null in known if null.row.value is not None)
+    return estimate._replace(row=row._replace(null_value=best, is_beyond_null=is_sure))
 
 
 def _row(
@@ -267,11 +307,14 @@ def _row(
 
 
 def _parts(
-    verdicts: pl.DataFrame, units: Mapping[str, object], scale: Callable[[float], float], failed: Failed
-) -> Iterator[JudgedPart]:
+    verdicts: pl.DataFrame,
+    unit_of: Callable[[str, str], str],
+    scale: Callable[[float], float],
+    failed: Failed,
+) -> Iterator[JudgedPart]:  # fmt: skip
     """Yield the scored answers: the mean over judges of each one's mean over its samples.
 
-    The unit is the item, or the item's cluster where a headline is a mean over clusters.
+    unit_of: returns the unit of an item and its group.
     """
     scored = verdicts.with_columns(score=pl.coalesce("graded", "value"))
     unknown = scored.filter(pl.col("score").is_null())["code"].unique()
@@ -288,9 +331,27 @@ def _parts(
             score = fmean(_capped(scale, float(is_capped), score) for score, is_capped in votes)
             own_scale = partial(_capped, scale, share)
         yield JudgedPart(
-            code, item if item in units else group, score, stratum_name((model, dimension, source, language)),
+            code, unit_of(item, group), score, stratum_name((model, dimension, source, language)),
             language, own_scale,
         )  # fmt: skip
+
+
+def _units(evaluation: str, items: Sequence[str], units: Collection[str]) -> Callable[[str, str], str]:
+    """Return the function from an item and its group to the unit of a headline.
+
+    The unit is the item, or its cluster where the headline is a mean over clusters. In a mean over several
+    benchmarks of cure it is "benchmark:item", though verdicts name the item alone.
+
+    Raises:
+        ValueError: several benchmarks have an item of one name.
+    """
+    is_of_items = not units or any(item in units for item in items)
+    if is_of_items or evaluation != "cure":
+        return lambda item, group: item if is_of_items else group
+    of_item = {unit.partition(":")[2]: unit for unit in units}
+    if len(of_item) < len(units):
+        raise ValueError("several benchmarks of this mean have items of one name: verdicts name these alone")
+    return lambda item, _: of_item.get(item, item)
 
 
 def _capped(scale: Callable[[float], float], share: float, rating: float) -> float:

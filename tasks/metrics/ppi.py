@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from tasks.metrics.intervals import MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom, mean_deviations, t_interval
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
@@ -152,6 +152,25 @@ def rectified_difference(
     return value, _interval(value, points, parts, [first.df_labels, second.df_labels], clusters)
 
 
+def is_beyond(
+    mean: RectifiedMean, null: RectifiedMean, of_null: JudgedSample, bounds: tuple[float, float], sign: int
+) -> bool | None:
+    """Return whether a mean is beyond a null's; None if it has no interval, or the null too few labels.
+
+    The interval of the difference is made of those of both means (MOVER, Zou and Donner 2008), since a null
+    with few labels has an error as large as the mean's. Where nearly all labels of the null are alike, it has
+    no interval: the end is then that of the share of others (Clopper and Pearson).
+
+    Args:
+        of_null: the null's sample. sign: 1 if higher is better, else -1.
+    """
+    end = _far_end(null, of_null, bounds, sign)
+    if mean.interval is None or mean.value is None or null.value is None or end is None:
+        return None
+    near = mean.value - mean.interval[0 if sign > 0 else 1]
+    return sign * (mean.value - null.value) > math.hypot(near, end - null.value)
+
+
 def expected_width(sample: JudgedSample, n: int, correlation: float) -> float:
     """Return about how wide the interval of a rectified mean is with n labels, drawn in proportion.
 
@@ -207,6 +226,22 @@ def too_few(labels: FloatArray, n_clusters: int) -> str:
             f"{MIN_RARE} of {MIN_LABELS_IF_RARE}"
         )
     return ""
+
+
+def _far_end(
+    mean: RectifiedMean, sample: JudgedSample, bounds: tuple[float, float], sign: int
+) -> float | None:
+    """Return the better end of the interval of a null's mean; None if there is none."""
+    place = 1 if sign > 0 else 0
+    if mean.interval is not None:
+        return mean.interval[place]
+    labels = sample.labels[sample.known]
+    if mean.value is None or labels.size < MIN_LABELS or not np.isfinite(sample.chances).all():
+        return None
+    values, counts = np.unique(labels, return_counts=True)
+    usual, others = float(values[counts.argmax()]), labels.size - int(counts.max())
+    far = usual + float(betaincinv(others + 1, labels.size - others, 0.975)) * (bounds[place] - usual)
+    return sign * max(sign * far, sign * mean.value)
 
 
 def _with(result: RectifiedMean, interval: Interval, reason: str) -> RectifiedMean:

@@ -10,6 +10,7 @@ from flows.comparison import ComparedRuns, chosen_pairs, differences
 from flows.runs import every_finished
 from tasks.metrics.ppi import NOT_DRAWN
 from tests.golden.conftest import Homes
+from tests.golden.harness import run
 from tests.golden.rating import rate
 from warehouse import Warehouse
 
@@ -23,7 +24,23 @@ JUDGED = {
 """Evaluation -> its headlines of judges."""
 
 
+NULLS = {
+    ("cure", metric): {"shuffled", "generic", "empty"}
+    for metric in ("coverage", "specificity", "connotation", "coherence")
+} | {
+    ("explication", "apr"): {"shuffled", "empty", "generic", "fixed"},
+    ("explication", "interaction"): {"generic", "fixed"},
+    ("fmlama", "mes"): {"common-of-origin"},
+    ("proverbs", "accuracy"): {"generic", "empty", "other-answer"},
+}
+"""Evaluation and headline -> the null texts that it is compared with."""
+
+
 FIRST_IS_WORST = dict.fromkeys(JUDGED, False) | {"explication": True}
+_NULL_VALUES = """
+SELECT substr(model, 6), metric, value FROM metric_value
+WHERE starts_with(model, 'null:') AND slice_kind = 'overall' AND value IS NOT NULL
+"""
 _RANGES = "SELECT metric, range_low, range_high FROM metric WHERE evaluation = ?"
 
 
@@ -40,6 +57,17 @@ def test_with_all_answers_rated_a_judge_has_no_part_and_no_row_changes(
     estimates = rectified(warehouse)
     own = [each for each in estimates if not each.row.source]
     assert {each.row.metric.removesuffix("_rectified") for each in own} == JUDGED[evaluation]
+    nulls = {
+        (model, f"{metric}_rectified"): value for model, metric, value in warehouse.query(_NULL_VALUES).rows()
+    }
+    for row in (each.row for each in estimates):
+        if row.source and (row.source, row.metric) in nulls:
+            assert row.raw_value == pytest.approx(nulls[row.source, row.metric])
+    for each in own:
+        wanted = NULLS.get((evaluation, each.row.metric.removesuffix("_rectified")), set())
+        beside = {one.row.source for one in estimates if one.row.metric == each.row.metric}
+        assert wanted <= beside
+        assert (each.row.null_value is None) == (not wanted)
     ranges = {m: (low, high) for m, low, high in warehouse.query(_RANGES, [evaluation]).rows()}
     for each in estimates:
         row = each.row
@@ -115,3 +143,26 @@ def test_people_may_change_the_order_of_two_models(finished: Homes) -> None:
     assert changes == [
         "Accuracy: people's ratings change the order of fake-a and served-m, which may be chance"
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("letter", ["b", "a"])
+def test_packs_of_one_benchmark_share_a_mean_unless_items_have_one_name(fresh: Homes, letter: str) -> None:
+    home = fresh("cure")
+    for name, own in (("one", "a"), ("two", letter)):
+        folder = home / "packs" / name
+        (folder / "cure").mkdir(parents=True)
+        (folder / "pack.toml").write_text(f'title = "{name}"\n')
+        rows = [f"normad-{name},{own}{n},CH,Story {n} of {name}.,Is it so?,yes,Norm {n}." for n in range(4)]
+        head = "benchmark,item,country,situation,question,label,gold"
+        (folder / "cure" / "item.csv").write_text("\n".join([head, *rows]) + "\n")
+    run("cure", home, pack=["one", "two"], files={}, benchmarks=["normad-one", "normad-two"])
+    warehouse = Warehouse.open(home)
+    rate(warehouse, "best", 0)
+    for each in rectified(warehouse):
+        if letter == "b":
+            assert each.units == tuple(f"normad-{of}{n}" for of in ("one:a", "two:b") for n in range(4))
+            assert each.row.value == each.row.n_labels / 8 >= 0.5  # the others are lost answers
+        else:
+            assert (each.row.value, each.units) == (None, ())
+            assert "items of one name" in str(each.row.unscored_reason)

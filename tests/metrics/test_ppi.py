@@ -18,6 +18,7 @@ from tasks.metrics.ppi import (
     NOT_DRAWN,
     JudgedSample,
     expected_width,
+    is_beyond,
     labels_needed,
     rectified_difference,
     rectified_mean,
@@ -171,3 +172,39 @@ def test_the_plan_expects_about_the_width_that_comes() -> None:
     assert labels_needed(sample(400), wanted[1], 0.9) == 80
     assert labels_needed(sample(400), 0.001, 0.9) is None
     np.testing.assert_allclose(wanted, widths, rtol=0.35)
+
+
+def _is_beyond(p: float, null: float, n_labels: int, seed: int) -> bool | None:
+    """Return whether a mean of 340 items is beyond one of 100 null texts; people say yes to these shares."""
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for n, share, n_own in ((340, p, 100), (100, null, n_labels)):
+        truth = (rng.random(n) < share).astype(np.float64)
+        scores = np.where(rng.random(n) < 0.3, rng.random(n) < share, truth).astype(np.float64)
+        labels = np.where(np.arange(n) < n_own, truth, np.nan)
+        drawn.append(sample(n, n_own, scores=scores, labels=labels))
+    own, of_null = (rectified_mean(one, SHARE) for one in drawn)
+    return is_beyond(own, of_null, drawn[1], SHARE, 1)
+
+
+def test_a_model_that_equals_its_null_is_seldom_beyond_it() -> None:
+    """Of 200 draws, 5 are expected; 28 would be if the null had no error."""
+    for n_labels in (30, 100):
+        answers = [_is_beyond(0.3, 0.3, n_labels, seed) for seed in range(200)]
+        assert sum(answer is not None for answer in answers) > 180
+        assert sum(answer is True for answer in answers) <= 9
+    assert sum(_is_beyond(0.6, 0.3, 100, seed) is True for seed in range(50)) >= 45
+
+
+def test_a_null_that_people_nearly_always_refuse_is_a_null_and_few_labels_are_none() -> None:
+    assert sum(_is_beyond(0.4, 0.0, 30, seed) is True for seed in range(20)) == 20
+    assert [_is_beyond(0.02, 0.0, 30, seed) for seed in range(5)] == [None] * 5  # the mean has no interval
+    assert {_is_beyond(0.4, 0.0, 29, seed) for seed in range(5)} == {None}
+
+
+def test_where_lower_is_better_a_mean_is_beyond_a_null_above_it() -> None:
+    one, null = sample(), sample(n_labels=200, labels=np.ones(200), scores=np.ones(200))
+    means = rectified_mean(one, SHARE), rectified_mean(null, SHARE)
+    assert is_beyond(*means, null, SHARE, -1) is True
+    assert is_beyond(*means, null, SHARE, 1) is False
+    assert is_beyond(*means, replace(null, chances=np.full(200, np.nan)), SHARE, -1) is None

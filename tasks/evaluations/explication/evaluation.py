@@ -46,7 +46,7 @@ def make_rows(
     study: ExplicationStudy, cohort: Cohort[ExplicationAnswers], shared: ExplicationAnswers
 ) -> Tables:
     """Return rows of the models and the null recommenders, and tables of every conversation and verdict."""
-    metrics, tables = {}, {}
+    metrics, tables = {}, rows.null_details(study, shared.calls, shared.opinions)
     for model, answers in cohort.models.items():
         own = conversations(study, answers.stage, answers.grades)
         metrics[model] = list(rows.model_rows(own, shared.grades, cohort.engines[model].model))

@@ -329,13 +329,30 @@ def _end_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def details(of: Conversations, calls: Sequence[ConversationJudgeCall], opinions: AllOpinions) -> list[Detail]:
-    """Yield the tables of every conversation, and of the verdicts by rubric and judge."""
-    tables = [Detail("explication_conversation", conversation_frame(of))]
+    """Return the tables of every conversation, and of the verdicts by rubric and judge."""
+    conversations = Detail("explication_conversation", conversation_frame(of))
+    return [conversations, *_verdicts(of.study, calls, opinions)]
+
+
+def null_details(
+    study: ExplicationStudy, calls: Sequence[ConversationJudgeCall], opinions: AllOpinions
+) -> dict[str, list[Detail]]:
+    """Return the null recommenders' tables of verdicts; calls: those about no model."""
+    return {
+        f"null:{source}": list(
+            _verdicts(study, [call for call in calls if call.conversation.source == source], opinions)
+        )
+        for source in (GENERIC, FIXED)
+    }
+
+
+def _verdicts(
+    study: ExplicationStudy, calls: Sequence[ConversationJudgeCall], opinions: AllOpinions
+) -> Iterator[Detail]:
     for label in dict.fromkeys(call.label for call in calls):
         own = [call for call in calls if call.label == label]
-        frames = of.study.panel.verdicts(own, opinions, partial(_about, of.study))
-        tables += [Detail("verdict", frame, f"{judge} {label}") for judge, frame in frames.items()]
-    return tables
+        frames = study.panel.verdicts(own, opinions, partial(_about, study))
+        yield from (Detail("verdict", frame, f"{judge} {label}") for judge, frame in frames.items())
 
 
 def conversation_frame(of: Conversations) -> pl.DataFrame:

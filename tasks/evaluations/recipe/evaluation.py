@@ -152,7 +152,7 @@ def _preview(loaded: LoadedRecipe) -> list[str]:
         ]
         lines += [f"  right: {right}"] if (right := study.target(item)) else []
     null = loaded.definition.metric.null
-    own = [f"null:{name.replace('_', '-')}" for name in loaded.definition.null_models]
+    own = map(rows.null_model, loaded.definition.null_models)
     named, of_model = ", ".join(own) or "none", ", ".join(loaded.definition.controls)
     return [*lines, f"null: {null}; rows of their own: {named}; controls: {of_model}"]
 
@@ -203,7 +203,7 @@ def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Opinions | 
     nulls = study.nulls(shared or {})
     metrics = rows.null_rows(study, nulls)
     checked = rows.check_rows(study, shared or {})
-    details: dict[str, list[Detail]] = {}
+    details = {rows.null_model(name): own for name, own in study.null_details(shared or {}).items()}
     for model, answers in cohort.models.items():
         own = rows.model_rows(study, answers, nulls)
         judges = study.panel.judges.values() if study.panel else ()

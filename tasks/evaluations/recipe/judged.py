@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, cast
@@ -23,6 +23,9 @@ from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.requests import Engine, Later
 
 NOT_DRAWN = "not among the items whose null answers are judged"
+
+NULL_TEXTS = {GENERIC: "generic", EMPTY: "empty", SHUFFLED: "other_answer"}
+"""Source of null texts -> the null model that writes them; the last one needs right answers."""
 
 NULLS_JUDGED = 100
 """Number of items whose null answers are judged too, chosen by simulation for cure."""
@@ -117,12 +120,10 @@ class JudgedStudy(TextStudy):
         return self.panel.call(source, item.name, text, lambda: {name: item.fields[name] for name in own})
 
     def nulls(self, shared: Opinions) -> dict[str, Nulls]:
-        named = {GENERIC: GENERIC, EMPTY: EMPTY} | (
-            {SHUFFLED: "other_answer"} if self.definition.gold else {}
-        )
         verdicts = {
             name: [self._verdict(shared, (source, item))[0] for item in self.names.tolist()]
-            for source, name in named.items()
+            for source, name in NULL_TEXTS.items()
+            if name in self.definition.null_models
         }
         scores = {
             name: np.array([np.nan if value is None else value for value in values])
@@ -141,10 +142,17 @@ class JudgedStudy(TextStudy):
         return [*super().later(), *judged]
 
     def details(self, answers: RecipeAnswers) -> list[Detail]:
+        return self._verdicts(self.calls(answers.written), answers.opinions)
+
+    def null_details(self, shared: Opinions) -> dict[str, list[Detail]]:
+        return {
+            name: self._verdicts([call for call in self.checks if call.source == source], shared)
+            for source, name in NULL_TEXTS.items()
+        }
+
+    def _verdicts(self, calls: Sequence[Call], opinions: Opinions) -> list[Detail]:
         assert self.panel is not None
-        if not answers.opinions:
-            return []
-        frames = self.panel.verdicts(self.calls(answers.written), answers.opinions, self._about)
+        frames = self.panel.verdicts(calls, opinions, self._about)
         return [Detail("verdict", frame, judge) for judge, frame in frames.items()]
 
     def _about(self, call: Call, _: str) -> VerdictSubject:

@@ -55,12 +55,17 @@ def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[
     rows: dict[str, list[Metric]] = {}
     for part in (study.definition.metric, *study.definition.also):
         for name, values in nulls.get(part.name, {}).items():
-            rows.setdefault(f"{NULL}{name.replace('_', '-')}", []).extend(
+            rows.setdefault(null_model(name), []).extend(
                 averaged(study, part.name, where, own, NOT_CHECKED, chosen, part.bounds)
                 for where, chosen in study.slices()
                 for own in [_best_choice(study, part, values, chosen)]
             )
     return rows
+
+
+def null_model(name: str) -> str:
+    """Return the name of a null model's rows."""
+    return f"{NULL}{name.replace('_', '-')}"
 
 
 def null_of(study: RecipeStudy, part: MetricPart, nulls: Nulls, chosen: BoolArray) -> float | None:

@@ -170,6 +170,10 @@ class RecipeStudy(Clustered):
         """Return a model's detail tables beside the answers to the items."""
         return []
 
+    def null_details(self, shared: Opinions) -> dict[str, list[Detail]]:
+        """Return null model, without ``null:`` -> its detail tables, which are the same beside all models."""
+        return {}
+
     @property
     def definition(self) -> Recipe:
         """Return the user's definition."""
