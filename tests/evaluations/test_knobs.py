@@ -48,7 +48,7 @@ BASE: Mapping[str, dict[str, Any]] = {
 FILES = ("scenarios_file", "exemplars_file", "profiles_file", "values_file", "personas_file", "file")
 OTHER: Mapping[str, Mapping[str, Any]] = {
     "spectral": {"countries": ["BR", "DE", "TR"], "domains": ["religions"], "variants": [1],
-                 "languages": ["en", "es"]},
+                 "languages": ["en", "es"], "elicit": "sampling"},
     "fmlama": {"variants": [1, 2], "origins": ["Japan"], "word_vectors": "x.vec", "judges": ["fake-b"]},
     "cure": {"items_per_benchmark": 20, "benchmarks": ["casa"], "modes": ["thin"], "judges": ["fake-b"],
              "countries": ["IN", "JP"]},
@@ -83,6 +83,10 @@ ELSEWHERE = {
     ("harness", "revision"): "by content",
     ("harness", "fewshot_seed"): "with examples that are drawn: test_tasks",
     ("harness", "multiturn"): "with chat alone: test_tasks",
+    **dict.fromkeys(
+        (("spectral", knob) for knob in ("draws", "temperature", "max_tokens")),
+        "with written answers alone: below",
+    ),
     ("spectral", "human"): "with a study of people alone: test_requests",
 }
 """(evaluation, parameter) -> the test that it is hashed: it needs files, or tables of its own."""
@@ -201,6 +205,13 @@ def test_params_that_change_a_number_are_hashed(
         if study(name, **{knob: value}).config_hash() == before:
             unhashed.append(knob)
     assert unhashed == []
+
+
+@pytest.mark.parametrize(("knob", "value"), [("draws", 7), ("temperature", 0.5), ("max_tokens", 99)])
+def test_params_of_written_answers_are_hashed(study: Callable[..., Any], knob: str, value: float) -> None:
+    written = {"elicit": "sampling", "max_items": None}
+    own, other = (study("spectral", **written, **more).config_hash() for more in ({}, {knob: value}))
+    assert own != other
 
 
 def test_only_evaluations_that_draw_half_samples_have_their_number() -> None:
