@@ -7,8 +7,8 @@ others, so a second scoring sends nothing twice.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -116,9 +116,8 @@ class _PeopleSession(RunSession):
 
     def completions(self, model: str) -> Completions:
         """Return the person's answers, and judges' stored verdicts on them."""
-        own = {**super().completions(model).__dict__}
-        own["read"] = partial(_read, self.texts.get(model, {}), self._options)
-        return Completions(**own)
+        read = partial(_read, self.texts.get(model, {}), self._options)
+        return replace(super().completions(model), read=read)
 
     def _requests(self, models: Collection[str] | None = None) -> dict[str, list[Request[Any]]]:
         return {
@@ -126,18 +125,16 @@ class _PeopleSession(RunSession):
             for model, own in super()._requests(models).items()
         }
 
-    @property
+    @cached_property
     def _options(self) -> Mapping[str, tuple[str, ...]]:
-        """Question -> its options."""
-        if not hasattr(self, "_known_options"):
-            anybody = Completions(_person("", {}), self.engines, _nothing)
-            self._known_options = {
-                unit: question.options
-                for request in self.evaluation.ask(self.study, anybody)
-                if isinstance(request, OptionScores)
-                for unit, question in request.by_id.items()
-            }
-        return self._known_options
+        """Return question -> its options."""
+        anybody = Completions(_person("", {}), self.engines, _nothing)
+        return {
+            unit: question.options
+            for request in self.evaluation.ask(self.study, anybody)
+            if isinstance(request, OptionScores)
+            for unit, question in request.by_id.items()
+        }
 
 
 def _person(name: str, texts: Mapping[str, str]) -> Engine:

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = {
@@ -43,6 +44,16 @@ class ByFile(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         return group_of(path) or path
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Return the test at which a worker died; what it had not finished is sent again.
+
+        xdist 3.8 sends its finished files again too, without tests. A worker that gets such a file waits for
+        ever: it keeps its last test until the next one comes.
+        """
+        own = self.assigned_work[node]
+        self.assigned_work[node] = {scope: tests for scope, tests in own.items() if not all(tests.values())}
+        return super().remove_node(node)
 
 
 @pytest.hookimpl(optionalhook=True)

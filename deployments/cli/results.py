@@ -78,7 +78,7 @@ def leaderboard(
     """
     from deployments.show import boards, report
     from deployments.show.configurations import cohort_line, other_configurations
-    from deployments.show.losses import losses, sent
+    from deployments.show.losses import sent_and_lost
 
     with errors():
         if (with_history or published) and occasion is not None:
@@ -100,9 +100,8 @@ def leaderboard(
         title += "" if occasion is None else f", occasion {occasion}"
         door, beyond = doors()[name], boards.beyond_null(warehouse, name, key, occasion)
         of_cohort = cohort_line(warehouse, name, key, door.cohort)
-        said = [*sent(warehouse, name, key), *losses(warehouse, name, key)] + (
-            [] if config else other_configurations(warehouse, name, key)
-        )
+        said = sent_and_lost(warehouse, name, key)
+        said += [] if config else other_configurations(warehouse, name, key)
         caption = "\n".join(filter(None, (door.caption, of_cohort, beyond, *said)))
         if form is not Format.table:
             return show(boards.leaderboard(warehouse, name, key, occasion), form)

@@ -237,10 +237,10 @@ again() {{  # at most $1 times
     scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
   fi
 }}
+trap 'is_late=1; kill -TERM $!' USR1  # Slurm sends it before the time limit
+trap 'kill -TERM $!' TERM
 {command} --shard "$SLURM_ARRAY_TASK_ID/{n}" &
 child=$!
-trap 'is_late=1; kill -TERM "$child"' USR1  # Slurm sends it before the time limit
-trap 'kill -TERM "$child"' TERM
 until wait "$child"; code=$?; ! kill -0 "$child" 2> /dev/null; do :; done
 if [ -n "$is_late" ]; then
   again {continuations}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from deployments.people.draw import Drawn, Wishes
 from deployments.people.results import StudyResults
 from deployments.show.display import interval
 from tasks.identity import digest
+from tasks.papers.importing import toml_text
 from tasks.people.asked import AskedItem, pages, reply
 from tasks.people.assignment import item_code, stratified
 from tasks.people.study import PeopleItem, Private, StudyError
@@ -69,10 +69,9 @@ def page_texts(warehouse: Warehouse, wishes: Wishes, items: Sequence[PeopleItem]
     lines = [kind.partition("# A page for each form")[0]]
     for page in pages(asked):
         fields = page.pop("fields")
-        lines += ["[[pages]]", *(f"{key} = {_toml(value)}" for key, value in page.items())]
+        lines += ["[[pages]]", toml_text(page)]
         for field in fields:
-            lines += ["", "[[pages.fields]]", *(f"{key} = {_toml(value)}" for key, value in field.items())]
-        lines.append("")
+            lines += ["[[pages.fields]]", toml_text(field)]
     return "\n".join(lines)
 
 
@@ -156,12 +155,3 @@ def _asked(wishes: Wishes) -> tuple[Any, dict[str, list[AskedItem]]]:
             f"{run.evaluation} asks nothing named {', '.join(unknown)}; --of: {', '.join(asked)}"
         )
     return run, {label: asked[label] for label in wanted}
-
-
-def _toml(value: Any) -> str:
-    """Return a value in TOML; inline tables for dictionaries."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)

@@ -8,21 +8,22 @@ from itertools import groupby
 from tasks.report.losses import WORTH_SAYING, Loss, in_words
 from warehouse import Warehouse
 
-_LOSSES = """
+_NEWEST = """
 WITH newest AS (
-    SELECT run_id, model FROM run WHERE status = 'finished' AND evaluation = ? AND config_hash = ?
+    SELECT run_id, model, params FROM run
+    WHERE status = 'finished' AND evaluation = ? AND config_hash = ?
     QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1
 )
+"""
+_LOSSES = f"""
+{_NEWEST}
 SELECT newest.model, l.role, l.engine, l.reason, l.n_lost, l.n
 FROM answer_loss AS l JOIN newest ON l.request_hash = newest.run_id
 ORDER BY newest.model, l.role, l.engine, l.n_lost DESC, l.reason
 """
-_SENT = """
-WITH newest AS (
-    SELECT run_id, model, profile FROM run WHERE status = 'finished' AND evaluation = ? AND config_hash = ?
-    QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1
-)
-SELECT newest.model, newest.profile, round(v.value * v.n_scored)::INTEGER, v.n_scored
+_SENT = f"""
+{_NEWEST}
+SELECT newest.model, newest.params->>'until', round(v.value * v.n_scored)::INTEGER, v.n_scored
 FROM metric_value AS v JOIN newest USING (run_id)
 WHERE v.metric = 'share_sent' AND v.slice_kind = 'overall' ORDER BY newest.model
 """
@@ -33,10 +34,15 @@ def sent(warehouse: Warehouse, evaluation: str, config: str) -> list[str]:
     interval is.
     """
     return [
-        f"{model}: {n:,} of {n_all:,} items sent ({n / n_all:.0%}) {rule}: {_INTERVAL[' width ' in rule]}"
-        for model, profile, n, n_all in warehouse.rows(_SENT, [evaluation, config]).rows
-        for rule in [f"until{profile.rpartition(', until')[2]}"]
+        f"{model}: {n:,} of {n_all:,} items sent ({n / n_all:.0%}) until {rule}: "
+        f"{_INTERVAL[rule.startswith('width')]}"
+        for model, rule, n, n_all in warehouse.rows(_SENT, [evaluation, config]).rows
     ]
+
+
+def sent_and_lost(warehouse: Warehouse, evaluation: str, config: str) -> list[str]:
+    """Return the lines of a board or page about answers: what was sent, and what is lost."""
+    return [*sent(warehouse, evaluation, config), *losses(warehouse, evaluation, config)]
 
 
 _INTERVAL = {

@@ -12,7 +12,7 @@ import polars as pl
 
 from deployments.evaluations import doors, sound
 from deployments.show.drawings import drawing_cache
-from deployments.show.losses import losses, sent
+from deployments.show.losses import sent_and_lost
 from deployments.show.report import one_published, ranks, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import FinishedRun, every_finished
@@ -96,7 +96,7 @@ def sections(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> li
             metrics=warehouse.query(_METRICS, [name]),
             link=links.get(name),
             published=one_published(warehouse, name, config),
-            lost=(*sent(warehouse, name, config), *losses(warehouse, name, config)),
+            lost=tuple(sent_and_lost(warehouse, name, config)),
             ranks=ranks(warehouse, name, config, "run_id"),
         )
         for name, config, profile in newest

@@ -21,7 +21,7 @@ from deployments.packs import recipes
 from deployments.show import boards, settings
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
-from deployments.show.losses import losses, sent
+from deployments.show.losses import sent_and_lost
 from tasks import registry
 from tasks.report import Frames, RankSets, Row
 from tasks.report.forest import name_of, setting_of
@@ -375,7 +375,7 @@ def read_data(
     return shape(
         config_hash=config,
         links=links or {},
-        lost=(*sent(warehouse, evaluation, config), *losses(warehouse, evaluation, config)),
+        lost=tuple(sent_and_lost(warehouse, evaluation, config)),
         ranks=ranks(warehouse, evaluation, config, "model"),
         rectified=tuple(boards.rectified_lines(warehouse, config)),
         ceilings=tuple(boards.ceiling_lines(warehouse, config)),

@@ -88,9 +88,9 @@ def judges_by_name(judges: Sequence[str], engines: Mapping[str, Engine]) -> dict
     return {name: engines[name] for name in judges}
 
 
-def unread(completion: Completion, keys: Sequence[str], rubric: Rubric) -> str | None:
-    """Return why a judge's completion has no verdict on any key; None if it has one."""
-    opinions = read_opinions(completion, keys, rubric)
+def unread(completion: Completion, keys: Sequence[str], rubric: Rubric, prompt: Prompt) -> str | None:
+    """Return why a judge's completion has no verdict on any key; None if it has one (``read_opinions``)."""
+    opinions = read_opinions(completion, keys, rubric, prompt)
     if any(opinion.score is not None for opinion in opinions):
         return None
     return CUT_OFF if completion.finish_reason == "length" else UNREAD
@@ -118,7 +118,8 @@ class Judges(Generic[C]):
             asked[call.prompt.id] = call
 
         def unread_of(prompt: str, completion: Completion) -> str | None:
-            return unread(completion, asked[prompt].keys, asked[prompt].rubric)
+            call = asked[prompt]
+            return unread(completion, call.keys, call.rubric, call.prompt)
 
         return [
             Prompts(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from tasks.identity import digest
@@ -17,7 +18,6 @@ from tasks.loop.requests import Request
 
 TEXT, CHOICE = "answer", "choice"
 """Names of the pages of prompts without a schema, and of questions with options; also of their fields."""
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class AskedItem(NamedTuple):
@@ -38,7 +38,7 @@ class AskedItem(NamedTuple):
     def content(self) -> dict[str, str | list[str]]:
         """Its content as people read it."""
         if isinstance(self.source, Question):
-            options = zip(LETTERS, self.source.options, strict=False)
+            options = zip(ascii_uppercase, self.source.options, strict=False)
             return {"prompt": self.source.text, "options": [f"{name}. {text}" for name, text in options]}
         return {"prompt": "\n\n".join(message["content"] for message in self.source.conversation)}
 

@@ -1,4 +1,4 @@
-"""What is prefetched suffices on a node without network: nothing there even tries to reach one."""
+"""A prefetched folder suffices on a node without network, where nothing tries to reach one."""
 
 from __future__ import annotations
 

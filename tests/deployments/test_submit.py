@@ -34,7 +34,7 @@ from tests.golden import served
 from tests.golden.harness import FAKES, SERVED, write_engine, write_served
 from tests.http_server import Answer, HttpServer, Request, Send
 from tests.slurm import call, cluster
-from tests.waiting import until
+from tests.waiting import LONGEST_WAIT_S, until
 
 RUN = ("cure", "-m", SERVED, "--judges", SERVED, "--profile", "smoke")
 ROWS = """
@@ -121,9 +121,9 @@ ENDS: dict[str, tuple[str, str, str, int, bool]] = {
     "failed": ("sys.exit(1)", "", "0", 1, False),
     "killed": ("os.kill(os.getpid(), 9)", "", "0", 137, True),
     "killed again and again": ("os.kill(os.getpid(), 9)", "", str(slurm.RETRIES), 137, False),
-    "near its time limit": ("time.sleep(60)", "USR1", "7", 143, True),
-    "continued too often": ("time.sleep(60)", "USR1", str(slurm.CONTINUATIONS), 143, False),
-    "cancelled": ("time.sleep(60)", "TERM", "0", 143, False),
+    "near its time limit": ("time.sleep(600)", "USR1", "7", 143, True),
+    "continued too often": ("time.sleep(600)", "USR1", str(slurm.CONTINUATIONS), 143, False),
+    "cancelled": ("time.sleep(600)", "TERM", "0", 143, False),
 }
 """Fate of an element -> what run.py does, signal, restarts before, exit code, whether it is requeued."""
 
@@ -144,7 +144,7 @@ def test_element_is_requeued_if_it_was_killed_or_has_no_time_left(case: str, tmp
         if sent:
             until((tmp_path / "began").exists, element)
             element.send_signal(signal.Signals[f"SIG{sent}"])
-        assert element.wait(60) == code
+        assert element.wait(LONGEST_WAIT_S) == code
     finally:
         element.kill()
     assert (tmp_path / "requeued").exists() == is_requeued

@@ -190,7 +190,7 @@ def test_as_many_gpus_as_hold_the_layers(
 
 
 class TestGpus:
-    """The same on two GPUs."""
+    """Two GPUs give the scores of the processor."""
 
     pytestmark = GPUS
 

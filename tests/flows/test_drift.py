@@ -102,7 +102,7 @@ def test_unchanged_models_raise_in_fewer_than_5_percent_of_looks() -> None:
 
 @pytest.mark.heavy
 def test_a_year_of_52_looks_keeps_its_level() -> None:
-    """Of 200 years of an unchanged model, 5 % may have a week that seems to differ from the week before."""
+    """An unchanged model may seem to differ from the week before in 5 % of 200 years."""
     rng, raised = np.random.default_rng(2), 0
     for _ in range(200):
         chance = rng.beta(2, 1, 100)

@@ -61,6 +61,23 @@ def test_every_judge_gets_every_call_and_missing_verdicts_are_unscored(panel: Pa
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        (GOOD, True),
+        (f"{BAD} On reflection: {GOOD}", True),
+        ("People do this.", False),
+        ('{"items": 1}', False),
+    ],
+)
+def test_a_verdict_is_lost_exactly_if_it_is_not_read(panel: Panel, text: str, is_read: bool) -> None:
+    own, reply = call(panel, "real", "plum"), completion(text)
+    opinion = panel.read([own], lambda _: {own.prompt.id: reply})["j"]["real", "a"]
+    request, _ = panel.requests([own])
+    assert request.unread
+    assert (opinion.score is not None, request.unread(own.prompt.id, reply) is None) == (is_read, is_read)
+
+
 def test_votes_on_one_text_are_separate_requests(panel: Panel) -> None:
     """Equal prompts under two samplings have two completions, one per vote."""
 

@@ -188,7 +188,7 @@ def _is_beyond(p: float, null: float, n_labels: int, seed: int) -> bool | None:
 
 
 def test_a_model_that_equals_its_null_is_seldom_beyond_it() -> None:
-    """Of 200 draws, 5 are expected; 28 would be if the null had no error."""
+    """A model is beyond its equal in 5 of 200 draws, and in 28 if the null is taken to have no error."""
     for n_labels in (30, 100):
         answers = [_is_beyond(0.3, 0.3, n_labels, seed) for seed in range(200)]
         assert sum(answer is not None for answer in answers) > 180

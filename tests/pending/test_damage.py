@@ -43,7 +43,7 @@ DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
     "of other numbers": lambda text: text.replace(b'"float32"', b'"bfloat16"'),
     "not a number": lambda text: text.replace(b"[-1.5", b"[NaN").replace(b'"choices"', b'"chosen"'),
 }  # fmt: skip
-"""What no answer survives."""
+"""Damage -> the line after it, which is no answer any more."""
 HARMLESS: Mapping[str, Callable[[bytes], bytes]] = {
     "as it was": lambda text: text,
     "blanks": lambda text: b"  " + text + b"\t\r",
@@ -115,7 +115,7 @@ def damaged(line: Line, chance: Random) -> tuple[list[bytes], bool]:
 
 
 class Kept(dict[tuple[str, str], Any]):
-    """What was stored, by key; in place of the warehouse."""
+    """Stored answers by key, in place of the warehouse."""
 
     def store(self, answered: steps.Answered) -> set[tuple[str, str]]:
         assert answered.failure is None

@@ -59,7 +59,7 @@ class Claim:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Its devices."""
+        """Return its devices: the first GPUs, or the one that it names."""
         return (self.device,) if self.gpus == 1 else tuple(f"cuda:{i}" for i in range(self.gpus))
 
 

@@ -24,7 +24,7 @@ from tasks.identity import UnknownName, digest
 from tasks.judging.panel import unread
 from tasks.judging.rubric import Rubric
 from tasks.loop.candidates import CandidateRanking
-from tasks.loop.prompts import Prompts
+from tasks.loop.prompts import Completion, Prompts
 from tasks.loop.requests import Engine
 from tasks.loop.spread import spread
 from tasks.packs.wording import Templates
@@ -404,7 +404,11 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
     """Return the request to each judge, if there is something to judge."""
     asked = [each.prompt for each in prompts if each.asked]
-    keys = {each.prompt.id: each.asked for each in prompts}
+    by_id = {each.prompt.id: each for each in prompts}
+
+    def unread_of(prompt: str, completion: Completion) -> str | None:
+        return unread(completion, by_id[prompt].asked, study.rubric, by_id[prompt].prompt)
+
     return [
         Prompts(
             role="judge",
@@ -414,7 +418,7 @@ def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]
             batch=study.params.batch,
             prompts=asked,
             sampling=SAMPLING,
-            unread=lambda prompt, completion: unread(completion, keys[prompt], study.rubric),
+            unread=unread_of,
         )
         for judge in (study.judges if asked else ())
     ]
