@@ -241,7 +241,8 @@ trap 'is_late=1; kill -TERM $!' USR1  # Slurm sends it before the time limit
 trap 'kill -TERM $!' TERM
 {command} --shard "$SLURM_ARRAY_TASK_ID/{n}" &
 child=$!
-until wait "$child"; code=$?; ! kill -0 "$child" 2> /dev/null; do :; done
+until wait "$child" || ! kill -0 "$child" 2> /dev/null; do :; done
+wait "$child"; code=$?  # its own: a wait that a signal ends has the signal's
 if [ -n "$is_late" ]; then
   again {continuations}
 elif [ "$code" -gt 128 ] && [ "$code" -ne 143 ]; then
