@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +28,7 @@ from tasks.engines.local.vllm_engine import FEW_CORES, VllmEngine
 from tasks.engines.protocols import RAW, EngineError, Generator, Sampling, Scorer, TextPair
 from tasks.engines.specs import EngineSpec
 from tasks.loop.written import option_logprobs
+from tests.waiting import LONGEST_WAIT_S, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -295,6 +298,23 @@ def test_no_process_of_vllm_outlives_its_parent(smollm2_folder: Path, is_killed:
     gone, alive = psutil.wait_procs(below, timeout=30)
     assert len(gone) >= 2
     assert not alive
+
+
+def test_a_call_ends_when_its_core_process_is_killed(smollm2_folder: Path) -> None:
+    options = {"max_model_len": 512, "kv_cache_memory_bytes": 1 << 26}
+    spec = EngineSpec(name="m", kind="vllm", model="m", dtype="float32", options=options)
+    engine = VllmEngine(spec, str(smollm2_folder))
+    (core,) = engine._llm.llm_engine.engine_core.resources.engine_manager.processes
+    conversations = [[{"role": "user", "content": f"Write a long story about {n} dishes."}] for n in range(64)]
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(engine.generate, conversations, Sampling(max_tokens=400))
+        until(lambda: psutil.Process(core.pid).cpu_times().user > 0 and engine._lock.locked())
+        os.kill(core.pid, signal.SIGKILL)
+        with pytest.raises(EngineError, match="Its engine ended"):
+            call.result(LONGEST_WAIT_S)
+    with pytest.raises(EngineError, match="Its engine ended"):
+        engine.generate(conversations[:1], Sampling(max_tokens=4))
+    engine.close()
 
 
 def test_wrong_device_and_broken_folder_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import atexit
 import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from threading import Lock
+from multiprocessing import connection
+from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,9 @@ class VllmEngine(ContinuationScorer):
             self._llm = llm_class(model=folder, **_arguments(spec, on_cpu, context))
             self._context = int(self._llm.model_config.max_model_len)
             # vLLM's clean-up may run after that of multiprocessing, which would wait for the core forever.
-            atexit.register(self._llm.llm_engine.engine_core.shutdown)
+            core = self._llm.llm_engine.engine_core
+            atexit.register(core.shutdown)
+            _watch(core)
         except EngineError:
             self.close()
             raise
@@ -231,6 +234,24 @@ _ENDED = (
     "Its engine ended; the log above says why. Stored answers are kept: if memory was short, run again with "
     "a lower options.max_num_seqs; a model that its kernels cannot run needs another kind or a server"
 )
+
+
+def _watch(core: Any) -> None:
+    """Make a call of ``LLM.generate`` raise when a core process dies (killed, or out of memory).
+
+    vLLM notes the death and stops its threads, but whoever waits for the next output waits for ever.
+    """
+    processes = getattr(getattr(core.resources, "engine_manager", None), "processes", ())
+    if not processes:
+        return  # the core runs in this process
+
+    def wait() -> None:
+        connection.wait([process.sentinel for process in processes])
+        core.outputs_queue.put(EngineDeadError())
+
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    Thread(target=wait, daemon=True, name="culturemeter-vllm").start()
 
 
 def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
