@@ -305,7 +305,9 @@ def test_a_call_ends_when_its_core_process_is_killed(smollm2_folder: Path) -> No
     spec = EngineSpec(name="m", kind="vllm", model="m", dtype="float32", options=options)
     engine = VllmEngine(spec, str(smollm2_folder))
     (core,) = engine._llm.llm_engine.engine_core.resources.engine_manager.processes
-    conversations = [[{"role": "user", "content": f"Write a long story about {n} dishes."}] for n in range(64)]
+    conversations = [
+        [{"role": "user", "content": f"Write a long story about {n} dishes."}] for n in range(64)
+    ]
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(engine.generate, conversations, Sampling(max_tokens=400))
         until(lambda: psutil.Process(core.pid).cpu_times().user > 0 and engine._lock.locked())

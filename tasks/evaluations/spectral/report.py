@@ -157,8 +157,8 @@ def shuffled_copies(leaderboard: pl.DataFrame) -> list[str]:
 
 
 def own_items(data: SpectralData) -> Row | None:
-    """Return the reference mass on the best domain of the model with most probability on countries' own items;
-    its null is the mass under another country's answer. None if unscored.
+    """Return the reference mass on a domain of the model with most probability on countries' own items: the one
+    that is farthest beyond its null, the mass under another country's answer. None if unscored.
     """
     rows = data.values.filter(
         ~pl.col("is_null"), pl.col("value").is_not_null(), pl.col("null_value").is_not_null(), metric="reference_mass", slice_kind="domain",
@@ -170,7 +170,12 @@ def own_items(data: SpectralData) -> Row | None:
     model = max(sorted({row["model"] for row in known}), key=lambda m: overall[m] or 0.0)
     of_model = [row for row in known if row["model"] == model]
     own = [row for row in of_model if row["ci_low"] is not None] or of_model  # one country shows little
+    own = [row for row in own if _is_beyond(row)] or own
     return max(own, key=lambda row: (row["value"] - row["null_value"], row["slice"]))
+
+
+def _is_beyond(row: Row) -> bool:
+    return row["ci_low"] is not None and row["ci_low"] > row["null_value"]
 
 
 def _picture(data: SpectralData, model: str) -> Chart | None:
@@ -191,7 +196,8 @@ def _lead(data: SpectralData, known: Row | None) -> list[Part]:
         parts += prose("**The order of models by macro-F1 depends on choices that are not about culture.** It changes under {changes}: see [the panel](#robustness).", "lead", changes=changes)
     if known:
         label = data.domains.filter(domain=known["slice"])["label"].first() or known["slice"]
-        parts += prose("**Asked about {domain}, {model} puts {own} of its probability on the country’s own items; answers given for other countries put {other} on them.**", "lead verdict",
+        parts += prose("**Asked about {domain}, {model} puts {own} of its probability on the country’s own items; answers given for other countries put {other} on them"
+                       + (".**" if _is_beyond(known) else ", and the difference may be chance.**"), "lead verdict",
                        domain=str(label).lower(), model=isolated(known["model"]), own=number(known["value"]), other=number(known["null_value"]))
     rows = scored(data, "macro_f1")
     shown, n = [m for m, verdict in data.verdicts.items() if not verdict.guessing + verdict.look_up], len(data.models)

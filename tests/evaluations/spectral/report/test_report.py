@@ -150,6 +150,13 @@ def test_own_items_are_of_a_domain_with_an_interval(data: SpectralData) -> None:
     supported = own_items(replace(data, values=values))
     assert supported is not None
     assert supported["slice"] == "foods"
+    shown = one.with_columns(
+        slice=pl.lit("religions"), value=pl.lit(0.15), ci_low=pl.lit(0.14), null_value=pl.lit(0.13)
+    )
+    values = pl.concat([values, shown.cast(dict(values.schema))])
+    beyond = own_items(replace(data, values=values))
+    assert beyond is not None
+    assert beyond["slice"] == "religions"  # less beyond its null than foods, which may be so by chance
     assert own_items(replace(data, values=data.values.filter(pl.col("metric") != "reference_mass"))) is None
 
 
