@@ -1,4 +1,4 @@
-"""What users see of the culturall evaluation: words, columns of its leaderboard, profiles."""
+"""The culturall evaluation as users see it: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 

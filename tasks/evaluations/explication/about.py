@@ -1,4 +1,4 @@
-"""What users see of the explication evaluation: words, columns of its leaderboard, profiles."""
+"""The explication evaluation as users see it: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users see of tasks of lm-evaluation-harness: words, columns of its leaderboard, profiles."""
+"""Tasks of lm-evaluation-harness as users see them: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users see of imported logs; ``culturemeter import`` fills it, and nothing can be run."""
+"""Imported logs as users see them; ``culturemeter import`` fills it, and nothing can be run."""
 
 from __future__ import annotations
 

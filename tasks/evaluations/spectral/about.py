@@ -1,4 +1,4 @@
-"""What users see of the spectral evaluation: words, columns of its leaderboard, profiles."""
+"""The spectral evaluation as users see it: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 
