@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from tasks.evaluations.recipe import checks, own_score
+from tasks.evaluations.recipe.checks import parsed
 from tasks.evaluations.recipe.definition import PrintedNumber, Recipe
+from tasks.evaluations.recipe.groups import Preference
 from tasks.evaluations.recipe.items import ITEM, Item, LoadedRecipe, Member
-from tasks.evaluations.recipe.kinds import Judged, Preference, ShortAnswer
-from tasks.evaluations.recipe.parsed import parsed
+from tasks.evaluations.recipe.judged import Judged
+from tasks.evaluations.recipe.short_answers import ShortAnswer
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
 from tasks.packs.files import AnyCells, header_of, read_csv, tables_of

@@ -77,9 +77,7 @@ class TextStudy(RecipeStudy):
 
     base = GenerationParams
 
-    @property
-    def definition(self) -> TextRecipe:
-        return cast(TextRecipe, self.loaded.definition)
+    definition: TextRecipe
 
     @classmethod
     def knobs(cls, definition: TextRecipe) -> dict[str, Any]:
