@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.evaluations.choosing import left_out
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Tables, comparable
 from tasks.evaluations.cure import read, rows
 from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
@@ -105,8 +106,10 @@ def later(study: CureStudy) -> Iterable[Later]:
 
 
 def size(study: CureStudy) -> str:
-    """Return the number of items of each benchmark, and of items with judged null explanations, in words."""
+    """Return the numbers of items, rows left out and items with judged nulls of each benchmark, in words."""
+    dropped = {f"{b} {why}": n for b, counts in study.chosen.dropped.items() for why, n in counts.items()}
     items = ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks)
+    items += left_out("rows", dropped)
     if not study.is_judged:
         return items
     nulls = ", ".join(f"{name} {len(study.chosen.with_nulls[name])}" for name in study.benchmarks)
