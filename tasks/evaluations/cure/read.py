@@ -33,15 +33,7 @@ from tasks.judging.rubric import Rubric, judge_prompt
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion
 from tasks.judging.votes import Ensemble, Vote, combine
 from tasks.loop.prompts import Completion, Prompt
-from tasks.loop.replies import (
-    NO_ANSWER,
-    begun_fields,
-    is_lost,
-    no_text,
-    on_menu,
-    read_fields,
-    unreadable,
-)
+from tasks.loop.replies import NO_ANSWER, begun_fields, is_lost, no_text, on_menu, read_fields, unreadable
 from tasks.loop.rows import Reasons
 from tasks.loop.written import without_reasoning
 from tasks.metrics.classification import LOST

@@ -62,9 +62,7 @@ Part = tuple[str, ...]
 
 
 def model_rows(
-    study: CureStudy,
-    models: Mapping[str, CureScores],
-    candidates: Mapping[str, str],
+    study: CureStudy, models: Mapping[str, CureScores], candidates: Mapping[str, str]
 ) -> dict[str, list[Metric]]:
     """Return model -> its rows, which depend on no other model.
 

@@ -210,10 +210,7 @@ class CureStudy(Prompted):
 
 
 def build_study(
-    params: CureParams,
-    rows: Mapping[str, Sequence[Row]],
-    published: Published,
-    engines: Mapping[str, Engine],
+    params: CureParams, rows: Mapping[str, Sequence[Row]], published: Published, engines: Mapping[str, Engine]
 ) -> CureStudy:
     """Choose the items and read the rubrics; see ``build_materials`` for rows and published.
 

@@ -21,13 +21,7 @@ from tasks.evaluations.contract import (
     comparable,
 )  # fmt: skip
 from tasks.evaluations.recipe import kept, rows
-from tasks.evaluations.recipe.definition import (
-    GIVEN,
-    ROTATED,
-    SCORER,
-    WRITER,
-    Wording,
-)
+from tasks.evaluations.recipe.definition import GIVEN, ROTATED, SCORER, WRITER, Wording
 from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.kinds import STUDIES
 from tasks.evaluations.recipe.options import ChoiceStudy

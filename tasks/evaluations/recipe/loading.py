@@ -166,26 +166,12 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
     groups = {member.group for member in members}
     if definition.target not in groups or len(groups) < 2:
         what = f"groups are {', '.join(sorted(groups))}; target is {definition.target!r}"
-        faults.append(
-            PackFault(
-                definition.items,
-                None,
-                definition.group,
-                what,
-                ("at least two groups are needed, one of them the target"),
-            )
-        )
+        todo = "at least two groups are needed, one of them the target"
+        faults.append(PackFault(definition.items, None, definition.group, what, todo))
     twice = [key for key, n in Counter((m.text, m.kind) for m in members).items() if n > 1]
-    faults += [
-        PackFault(
-            definition.items,
-            None,
-            ITEM,
-            f"{text!r} occurs twice{f' of {kind}' if kind else ''}",
-            "remove one",
-        )
-        for text, kind in twice
-    ]
+    for text, kind in twice:
+        what = f"{text!r} occurs twice{f' of {kind}' if kind else ''}"
+        faults.append(PackFault(definition.items, None, ITEM, what, "remove one"))
     return tuple(members), faults
 
 

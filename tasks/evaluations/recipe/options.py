@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 from scipy.stats import binom
 
-from tasks.engines.protocols import Message, Sampling
+from tasks.engines.protocols import Message
 from tasks.evaluations.contract import Completions, GenerationParams, Params
 from tasks.evaluations.recipe.definition import (
     CHANCE,
@@ -31,13 +31,13 @@ from tasks.evaluations.recipe.definition import (
 )
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.evaluations.recipe.normal import stands_in
-from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.prompted import ConditionScores, to_candidates
 from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeAnswers, RecipeStudy
 from tasks.evaluations.recipe.texts import writing_knobs
 from tasks.judging.panel import Opinions
 from tasks.judging.rubric import normal
 from tasks.loop.items import OptionLogprobs, OptionScores, Question
-from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import NO_ANSWER, no_text, unreadable
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Metric, scored
@@ -262,12 +262,7 @@ class ChoiceStudy(RecipeStudy):
         """Return the request of one condition. Equal prompts, as without a question, are sent once."""
         params, label, units = self.params, condition or "items", list(self._units[condition].values())
         if self.is_written:
-            sampling = Sampling(
-                temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed
-            )
-            return Prompts(
-                topic=self.loaded.name, label=label, batch=params.batch, prompts=units, sampling=sampling
-            )
+            return to_candidates(params, self.loaded.name, label, units)
         return OptionScores(
             about=["choice"], topic=self.loaded.name, label=label, batch=params.batch, questions=units
         )

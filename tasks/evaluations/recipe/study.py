@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,10 +19,12 @@ from tasks.evaluations.recipe.definition import MetricPart, Recipe, Wording
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.identity import digest
+from tasks.judging.controls import shuffled
 from tasks.judging.panel import Opinions, Panel
 from tasks.loop.requests import Engine, Later, Request
 from tasks.loop.rows import Clustered, Metric, Reasons, Slice, slices
 from tasks.loop.samples import Sample
+from tasks.loop.spread import spread
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.packs.prompts import rendered
 
@@ -41,6 +44,10 @@ NO_OTHER = "no other item to exchange with"
 
 KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by", "orders", "repetitions"}
 """Params in config_hash by value; items are there by content, judges by their engines."""
+
+
+_BY = (attrgetter("name"), attrgetter("cluster"))
+"""What items are spread by: their names, over their clusters."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class RecipeStudy(Clustered):
         """
         wanted = {column: getattr(params, column) for column in loaded.definition.slices}
         fitting = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
-        chosen = spread(fitting, getattr(params, "limit", None))
+        chosen = tuple(spread(fitting, getattr(params, "limit", None), *_BY))
         return cls(params, loaded, chosen, chosen)
 
     def ask(self, completions: Completions) -> Sequence[Request[Any]]:
@@ -278,7 +285,7 @@ class RecipeStudy(Clustered):
     @cached_property
     def drawn(self) -> BoolArray:
         """Return [items] whose null answers are judged: ``nulls`` of them, spread over clusters."""
-        chosen = {item.name for item in spread(self.items, getattr(self.params, "nulls", None))}
+        chosen = {item.name for item in spread(self.items, getattr(self.params, "nulls", None), *_BY)}
         return np.array([item.name in chosen for item in self.items])
 
     @cached_property
@@ -288,20 +295,13 @@ class RecipeStudy(Clustered):
         Both have the same value of ``within``. Items without another one are left out.
         """
         within, kind = getattr(self.definition, "within", ""), getattr(self.definition, "kind", "")
-        rings: dict[str, list[Item]] = {}
-        for item in sorted(self.items, key=lambda item: digest([self.loaded.name, item.name])):
-            rings.setdefault(item.fields[within] if within else "", []).append(item)
-        names: dict[str, str] = {}
-        for ring in rings.values():
-            clusters = [(item.cluster, item.fields[kind] if kind else None) for item in ring]
-            if len({cluster for cluster, _ in clusters}) < 2 or (kind and len({k for _, k in clusters}) < 2):
-                continue
-            for place, (item, (cluster, own)) in enumerate(zip(ring, clusters, strict=True)):
-                steps = ((place + step) % len(ring) for step in range(1, len(ring)))
-                fits = (p for p in steps if clusters[p][0] != cluster and (not kind or clusters[p][1] != own))
-                if (other := next(fits, None)) is not None:
-                    names[item.name] = ring[other].name
-        return names
+        rings: dict[str, dict[str, str]] = {}
+        for item in self.items:
+            rings.setdefault(item.fields[within] if within else "", {})[item.name] = item.name
+        kinds = [frozenset({("kind", item.fields[kind])} if kind else ()) for item in self.items]
+        families = {i.name: own | {i.cluster} for i, own in zip(self.items, kinds, strict=True)}
+        swapped = (shuffled(ring, families, self.loaded.name) for ring in rings.values())
+        return {name: other for of_ring in swapped for name, other in of_ring.items()}
 
     @cached_property
     def materials(self) -> dict[str, str]:
@@ -334,18 +334,3 @@ def params_of(
     name = "".join(part.capitalize() for part in loaded.name.split("_")) + "Params"
     kind: type[Params] = create_model(name, __base__=study.base, __doc__=definition.title, **knobs)
     return kind
-
-
-def spread(items: Sequence[Item], n: int | None) -> tuple[Item, ...]:
-    """Return at most n items by name: one of each cluster, then a second, in the order of a hash.
-
-    The items' order has no effect; a larger n returns the same items and more.
-    """
-    if n is None or n >= len(items):
-        return tuple(items)
-    taken: dict[str, int] = {}
-    ranked = []
-    for item in sorted(items, key=lambda item: digest([item.name])):
-        taken[item.cluster] = taken.get(item.cluster, 0) + 1
-        ranked.append((taken[item.cluster], digest([item.name]), item))
-    return tuple(sorted((item for *_, item in sorted(ranked, key=lambda r: r[:2])[:n]), key=lambda i: i.name))
