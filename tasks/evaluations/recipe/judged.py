@@ -172,14 +172,10 @@ class JudgedStudy(TextStudy):
         return self.panel.call(source, item.name, text, lambda: {name: item.fields[name] for name in own})
 
     def nulls(self, shared: Opinions) -> dict[str, Nulls]:
-        verdicts = {
-            name: [self._verdict(shared, (source, item))[0] for item in self.names.tolist()]
-            for source, name in NULL_TEXTS.items()
-            if name in self.definition.null_models
-        }
+        named = ((source, name) for source, name in NULL_TEXTS.items() if name in self.definition.null_models)
         scores = {
-            name: np.array([np.nan if value is None else value for value in values])
-            for name, values in verdicts.items()
+            name: np.array([self._verdict(shared, (source, i))[0] for i in self.names.tolist()], np.float64)
+            for source, name in named
         }
         return {self.definition.metric.name: scores}
 

@@ -329,30 +329,22 @@ class ChoiceStudy(RecipeStudy):
 
     def _scores(self, condition: str, completions: Completions) -> ConditionScores:
         answered = self.stored(condition, completions)
-        values, reasons, lost, texts, places = [], [], [], [], []
-        for item in self.items:
-            place, reason = self.chosen_option(item, answered.get(item.name))
-            places.append(place)
-            if place is None:
-                is_lost = reason != NO_ANSWER and condition not in CONTROLS
-                values.append(self.worst() if is_lost else np.nan)
-            else:
-                values.append(float(self.within(float(place == self.right(item)))))
-            reasons.append(reason if np.isnan(values[-1]) else "")
-            lost.append(reason)
-            texts.append("" if place is None else f"{LETTERS[place]}. {self.options(item)[place]}")
+        chosen = [self.chosen_option(item, answered.get(item.name)) for item in self.items]
+        places, lost = [place for place, _ in chosen], np.array([why for _, why in chosen], dtype=object)
+        values, texts = np.full(len(chosen), np.nan), [""] * len(chosen)
+        for n, (item, place) in enumerate(zip(self.items, places, strict=True)):
+            if place is not None:
+                values[n] = self.within(float(place == self.right(item)))
+                texts[n] = f"{LETTERS[place]}. {self.options(item)[place]}"
+            elif lost[n] != NO_ANSWER and condition not in CONTROLS:
+                values[n] = self.worst()
         derive = self.loaded.derive if condition == HEADLINE else None
         also = derive(self.items, places) if derive else {}
-        return ConditionScores(
-            np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts, also
-        )
+        return ConditionScores(values, np.where(np.isnan(values), lost, ""), lost, texts, also)
 
     def nulls(self, shared: Opinions) -> dict[str, Nulls]:
         """Return the null models' scores, [items, ways] (``option_nulls``)."""
-        options, right = (
-            [self.options(item) for item in self.items],
-            [{self.right(item)} for item in self.items],
-        )
+        options, right = list(map(self.options, self.items)), [{self.right(item)} for item in self.items]
         lengths, texts = [list(map(len, own)) for own in options], [list(map(normal, own)) for own in options]
         nulls = option_nulls(lengths, right, texts, self.clusters.tolist())
         scores = {name: self.within(share_right(null, right)) for name, null in nulls.items()}

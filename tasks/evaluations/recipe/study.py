@@ -22,7 +22,7 @@ from tasks.identity import digest
 from tasks.judging.controls import shuffled
 from tasks.judging.panel import Opinions, Panel
 from tasks.loop.requests import Engine, Later, Request
-from tasks.loop.rows import Clustered, Metric, Reasons, Slice, slices
+from tasks.loop.rows import Clustered, Metric, Slice, slices
 from tasks.loop.samples import Sample
 from tasks.loop.spread import spread
 from tasks.metrics.types import BoolArray, FloatArray
@@ -47,7 +47,7 @@ KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by",
 
 
 _BY = (attrgetter("name"), attrgetter("cluster"))
-"""What items are spread by: their names, over their clusters."""
+"""An item's name and cluster, by which items are spread."""
 
 
 @dataclass(frozen=True)
@@ -231,46 +231,31 @@ class RecipeStudy(Clustered):
 
     def answer_frame(self, answers: RecipeAnswers, config: str) -> pl.DataFrame:
         """Return rows of ``item_answer``: one per item, condition, repetition and turn; null is missing."""
-        frames = []
+        n, texts_of = len(self.items), ("answer", "target", "unscored_reason", "lost")
+        targets, frames = [self.target(item) for item in self.items], []
         for condition, repeated in answers.repeated.items():
             for repetition, of in enumerate(repeated, 1):
-                place = self.label(condition), repetition
+                turns: list[tuple[Any, ...]] = [(of.texts, of.values, of.reasons, of.lost)]
                 if of.earlier:
-                    n = len(self.items)
-                    before = (
-                        np.full(n, np.nan),
-                        np.full(n, EARLIER),
-                        np.where(np.array(of.earlier) == "", of.lost, ""),
-                    )
-                    frames.append(self._turn(*place, 1, of.earlier, *before))
-                frames.append(
-                    self._turn(*place, 2 if of.earlier else 1, of.texts, of.values, of.reasons, of.lost)
-                )
-        return pl.concat(frames).with_columns(
-            config_hash=pl.lit(config), value=pl.col("value").fill_nan(None)
-        )
-
-    def _turn(
-        self, condition: str, repetition: int, turn: int, texts: Sequence[str], values: FloatArray,
-        reasons: Sequence[str] | Reasons, lost: Sequence[str] | Reasons,
-    ) -> pl.DataFrame:  # fmt: skip
-        n = len(self.items)
-        return pl.DataFrame(
-            {
-                "config_hash": [""] * n,
-                "condition": [condition] * n,
-                "repetition": [repetition] * n,
-                "turn": [turn] * n,
-                "item": self.names.tolist(),
-                "cluster": self.clusters.tolist(),
-                "answer": [text or None for text in texts],
-                "target": [self.target(item) for item in self.items],
-                "value": values,
-                "unscored_reason": [reason or None for reason in reasons],
-                "lost": [why or None for why in lost],
-            },
-            schema_overrides=dict.fromkeys(("answer", "target", "unscored_reason", "lost"), pl.String),
-        )
+                    lost = np.where(np.array(of.earlier) == "", of.lost, "")
+                    turns.insert(0, (of.earlier, np.full(n, np.nan), np.full(n, EARLIER), lost))
+                for turn, (texts, values, reasons, lost) in enumerate(turns, 1):
+                    rows = {
+                        "config_hash": [config] * n,
+                        "condition": [self.label(condition)] * n,
+                        "repetition": [repetition] * n,
+                        "turn": [turn] * n,
+                        "item": self.names.tolist(),
+                        "cluster": self.clusters.tolist(),
+                        "answer": [text or None for text in texts],
+                        "target": targets,
+                        "value": values,
+                        "unscored_reason": [reason or None for reason in reasons],
+                        "lost": [why or None for why in lost],
+                    }
+                    schema = dict.fromkeys(texts_of, pl.String)
+                    frames.append(pl.DataFrame(rows, schema_overrides=schema))
+        return pl.concat(frames).with_columns(pl.col("value").fill_nan(None))
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
         """Return every slice with its items, the overall one first."""
