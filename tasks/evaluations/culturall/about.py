@@ -5,64 +5,68 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.evaluations.about import About, interval, number
+from tasks.evaluations.about import About, Column, number
+
+Row = Mapping[str, Any]
 
 
-def _judge(r: Mapping[str, Any]) -> str:
+def _judge(r: Row) -> str:
     """Return whether the judges pass their own check."""
     if r["is_null"] or r["judge"] is None:
         return "–" if r["is_null"] else "none: matched"
     return {True: "FAILS ITS CHECK", False: "passes its check", None: "not checked"}[r["judge_flagged"]]
 
 
-def _validated(r: Mapping[str, Any]) -> str:
+def _validated(r: Row) -> str:
     if r["is_null"] or r["judge"] is None:
         return "–"
     return f"{'yes' if r['validated'] else 'no'}{', own family' if r['self_preference'] else ''}"
 
 
-def _checked(r: Mapping[str, Any]) -> str:
+def _checked(r: Row) -> str:
     """Return the number of items that people have checked."""
     n, unchecked = r["n_items"], r["n_not_checked"]
     return number(n) if n is None or unchecked is None else f"{n - unchecked} of {n}"
 
 
-def _unread(r: Mapping[str, Any]) -> str:
+def _unread(r: Row) -> str:
     """Return the share of answers that are not read, and accuracy if all were wrong or all right."""
     if not r["match_read"] or r["match_read"] == 1:
         return "–" if r["match_read"] is None else f"{1 - r['match_read']:.0%}"
     return f"{1 - r['match_read']:.0%} ({r['matched_low']:.2f} to {r['matched_high']:.2f})"
 
 
-def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "model": r["model"],
-        "accuracy [95 %]": interval(r["accuracy"], r["ci_low"], r["ci_high"], 2),
-        "null": number(r["null_value"], 2),
-        "n": number(r["n_scored"]),
-        "judge": _judge(r),
-        "checked": _checked(r),
-        "validated": _validated(r),
-        "of answers": number(r["accuracy_answered"], 2),
-        "matched": number(r["accuracy_matched"], 2),
-        "not read": _unread(r),
-        "no scenario": number(r["accuracy_question"], 2),
-        "English gain [95 %]": interval(r["english_gain"], r["english_gain_low"], r["english_gain_high"], 2),
-        "with passages": number(r["accuracy_retrieval"], 2),
-        "easy": number(r["easy"], 2),
-        "medium": number(r["medium"], 2),
-        "hard": number(r["hard"], 2),
-        "answered": number(r["coverage"], 2),
-    } | _published_levels(r)
+def _published(r: Row, level: str) -> str | None:
+    """Return the accuracy by a level of the paper, if the items give how many of its settings solve them."""
+    is_there = any(r[f"published_{each}"] is not None for each in ("easy", "medium", "hard"))
+    return number(r[f"published_{level}"], 2) if is_there else None
 
 
-def _published_levels(r: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the accuracy by the paper's levels, if the items give how many of its settings solve them."""
-    levels = ("published_easy", "published_medium", "published_hard")
-    if all(r[level] is None for level in levels):
-        return {}
-    return {f"{level.partition('_')[2]} as published": number(r[level], 2) for level in levels}
-
+_BOARD = (
+    Column("model", "model"),
+    Column("accuracy [95 %]", "accuracy ci_low ci_high", digits=2),
+    Column("null", "null_value", "score of guessing", 2),
+    Column("n", "n_scored", "items scored"),
+    Column("judge", _judge,
+           "fails its check if, overall or in a language, it accepts under 90 % of gold answers, or rejects "
+           "under 90 % of wrong or of empty answers"),
+    Column("checked", _checked, "items that people have checked"),
+    Column("validated", _validated, "whether the judges were compared with people"),
+    Column("of answers", "accuracy_answered", "accuracy without lost answers", 2),
+    Column("matched", "accuracy_matched", "accuracy by match, of the answers that matching reads", 2),
+    Column("not read", _unread,
+           "answers that matching does not read (accuracy by match if all were wrong, all right)"),
+    Column("no scenario", "accuracy_question", digits=2),
+    Column("English gain [95 %]", "english_gain english_gain_low english_gain_high", digits=2),
+    Column("with passages", "accuracy_retrieval", digits=2),
+    Column("easy", "easy", digits=2),
+    Column("medium", "medium", digits=2),
+    Column("hard", "hard", digits=2),
+    Column("answered", "coverage", digits=2),
+    Column("easy as published", lambda r: _published(r, "easy")),
+    Column("medium as published", lambda r: _published(r, "medium")),
+    Column("hard as published", lambda r: _published(r, "hard")),
+)  # fmt: skip
 
 ABOUT = About(
     title="Can a model solve grounded tasks in 14 languages? (CulturALL)",
@@ -74,20 +78,8 @@ ABOUT = About(
         "--conditions native,retrieval --documents ./handbooks",
     ),
     cohort="Levels of difficulty come from its models",
-    caption="",
-    columns=_columns,
+    board=_BOARD,
     judged="judged accuracy, only accuracy by match",
-    notes={
-        "null": "score of guessing",
-        "n": "items scored",
-        "judge": "fails its check if, overall or in a language, it accepts under 90 % of gold answers, or "
-        "rejects under 90 % of wrong or of empty answers",
-        "checked": "items that people have checked",
-        "validated": "whether the judges were compared with people",
-        "of answers": "accuracy without lost answers",
-        "matched": "accuracy by match, of the answers that matching reads",
-        "not read": "answers that matching does not read (accuracy by match if all were wrong, all right)",
-    },
     profiles={
         # One item of each language. The embedded models do not reason first, so 64 tokens are enough.
         "smoke": {

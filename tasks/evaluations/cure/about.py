@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
-from tasks.evaluations.about import About, interval, number
+from tasks.evaluations.about import About, Column, interval
 
 _TELLS = {True: "yes", False: "NO", None: "–"}
 _JUDGE = {True: "validated", False: "not validated", None: "no judge"}
 
 
-def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
+def _explained(r: Mapping[str, Any]) -> str:
     explained = f"{r['metric']} {interval(r['value'], r['ci_low'], r['ci_high'], 2)}"
-    same_family = ", own family" if r["self_preference"] else ""
-    return {
-        "model": r["model"],
-        "benchmark": r["benchmark"],
-        "explanations [95 %]": "–" if r["value"] is None else explained,
-        "their null": number(r["null_value"]),
-        "n": number(r["n_judged"]),
-        "thin EM": number(r["thin_em"]),
-        "thick EM": number(r["thick_em"]),
-        "majority": number(r["majority_em"]),
-        "tells real": _TELLS[r["tells_real_from_shuffled"]],
-        "over shuffled": number(r["explanation_gain"]),
-        "judge": "–" if r["is_null"] else f"{_JUDGE[r['validated']]}{same_family}",
-        "thin F1 macro": number(r["thin_f1_macro"]),
-        "thick F1 macro": number(r["thick_f1_macro"]),
-        "items": r["n_items"],
-    }
+    return "–" if r["value"] is None else explained
 
+
+def _judge(r: Mapping[str, Any]) -> str:
+    same_family = ", own family" if r["self_preference"] else ""
+    return "–" if r["is_null"] else f"{_JUDGE[r['validated']]}{same_family}"
+
+
+_BOARD = (
+    Column("model", "model"),
+    Column("benchmark", itemgetter("benchmark")),
+    Column("explanations [95 %]", _explained, "the judge's score of explanations, 0 to 1"),
+    Column("their null", "null_value", "the best of three null explanations, which know nothing of the item"),
+    Column("n", "n_judged", "explanations judged"),
+    Column("thin EM", "thin_em", "exact match of labels without an explanation"),
+    Column("thick EM", "thick_em", "exact match with an explanation"),
+    Column("majority", "majority_em", "exact match of always giving the commonest label"),
+    Column("tells real", lambda r: _TELLS[r["tells_real_from_shuffled"]],
+           "whether the judge tells explanations from shuffled ones"),
+    Column("over shuffled", "explanation_gain"),
+    Column("judge", _judge, "validated: compared with people"),
+    Column("thin F1 macro", "thin_f1_macro"),
+    Column("thick F1 macro", "thick_f1_macro"),
+    Column("items", itemgetter("n_items")),
+)  # fmt: skip
 
 ABOUT = About(
     title="Can a model explain norms, not only label them? (NormAd, CASA, CultureBank, SpecNorm)",
@@ -40,19 +48,8 @@ ABOUT = About(
         "-m ./gpt.toml --judges ./judge.toml --benchmarks normad,casa --max-usd 2 --dry-run",
         "--benchmarks normad --files normad=normad.csv --items-per-benchmark 1000",
     ),
-    caption="",
-    columns=_columns,
+    board=_BOARD,
     judged="scores of explanations",
-    notes={
-        "explanations [95 %]": "the judge's score of explanations, 0 to 1",
-        "their null": "the best of three null explanations, which know nothing of the item",
-        "n": "explanations judged",
-        "thin EM": "exact match of labels without an explanation",
-        "thick EM": "exact match with an explanation",
-        "majority": "exact match of always giving the commonest label",
-        "tells real": "whether the judge tells explanations from shuffled ones",
-        "judge": "validated: compared with people",
-    },
     profiles={
         # The embedded models do not reason first, so 256 tokens are enough.
         "smoke": {

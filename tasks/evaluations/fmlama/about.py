@@ -5,30 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.evaluations.about import About, interval, number
+from tasks.evaluations.about import About, Column, number
 
 
-def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
+def _asked_in(r: Mapping[str, Any]) -> str:
     language = r["main_language"]
     if r["subject_language"] != language:
         language = f"{language} ({r['subject_language']} dish)"
-    gain = interval(r["map_gain"], r["gain_low"], r["gain_high"])
-    return {
-        "model": r["model"],
-        "asked in": f"{language}, country" if r["country_mentioned"] else language,
-        "mAP": number(r["map"]),
-        "over baseline [95 %]": gain,
-        "n": number(r["n_scored"] or r["mws_n"]),
-        "chance": number(r["null_map"]),
-        "sd": number(r["map_sd"]),
-        "mWS": interval(r["mws"], r["mws_low"], r["mws_high"]),
-        "chance mWS": number(r["null_mws"]),
-        "CV": number(r["map_cv"], 2),
-        "country gain": number(r["country_gain"]),
-        "p": number(r["country_gain_p"]),
-        "MES": number(r["mes"], 2),
-    }
+    return f"{language}, country" if r["country_mentioned"] else language
 
+
+def _n(r: Mapping[str, Any]) -> str:
+    return number(r["n_scored"] or r["mws_n"])
+
+
+_BOARD = (
+    Column("model", "model"),
+    Column("asked in", _asked_in, "prompt language; country: the sentence names the country"),
+    Column("mAP", "map", "mean average precision of the ranked ingredients"),
+    Column("over baseline [95 %]", "map_gain gain_low gain_high",
+           "mAP above chance and above naming the most common ingredients"),
+    Column("n", _n, "pairs of dish and wording; without mAP, those of mWS"),
+    Column("chance", "null_map"),
+    Column("sd", "map_sd", "standard deviation over wordings"),
+    Column("mWS", "mws mws_low mws_high", "similarity of wrong ingredients to the right ones"),
+    Column("chance mWS", "null_mws"),
+    Column("CV", "map_cv", "coefficient of variation over origins", 2),
+    Column("country gain", "country_gain", "mAP gained by naming the country"),
+    Column("p", "country_gain_p"),
+    Column("MES", "mes", digits=2),
+)  # fmt: skip
 
 ABOUT = About(
     title="Does a model know what dishes are made of? (14 origins, six languages)",
@@ -39,19 +45,8 @@ ABOUT = About(
         "--dish-set fmlama --languages en,zh --code-switching",
         "--judges smollm2-135m-vllm --origins Mexico",
     ),
-    caption="",
-    columns=_columns,
+    board=_BOARD,
     judged="MES",
-    notes={
-        "asked in": "prompt language; country: the sentence names the country",
-        "mAP": "mean average precision of the ranked ingredients",
-        "over baseline [95 %]": "mAP above chance and above naming the most common ingredients",
-        "n": "pairs of dish and wording; without mAP, those of mWS",
-        "sd": "standard deviation over wordings",
-        "mWS": "similarity of wrong ingredients to the right ones",
-        "CV": "coefficient of variation over origins",
-        "country gain": "mAP gained by naming the country",
-    },
     profiles={
         "smoke": {
             "origins": ["Italy", "Japan", "Mexico"],

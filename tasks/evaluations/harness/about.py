@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from tasks.evaluations.about import About, Column
 
-from tasks.evaluations.about import About, interval, number
-
-
-def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "model": r["model"],
-        "score [95 %]": interval(r["score"], r["ci_low"], r["ci_high"]),
-        "null": number(r["null_value"]),
-        "n": "–" if r["n_scored"] is None else str(r["n_scored"]),
-        "without question": number(r["score_no_question"]),
-        "other question": number(r["score_other_question"]),
-        "answered": number(r["coverage"], 2),
-        "cut": number(r["truncated"], 2),
-    }
-
+_BOARD = (
+    Column("model", "model"),
+    Column("score [95 %]", "score ci_low ci_high"),
+    Column("null", "null_value"),
+    Column("n", "n_scored"),
+    Column("without question", "score_no_question"),
+    Column("other question", "score_other_question"),
+    Column("answered", "coverage", digits=2),
+    Column("cut", "truncated", digits=2),
+)  # fmt: skip
 
 ABOUT = About(
     title="How does a model do on tasks of lm-evaluation-harness?",
@@ -31,7 +25,7 @@ ABOUT = About(
     ),
     caption="Score: each task's first metric. null: the best of chance, a fixed place, the longest, shortest "
     "or usual option, the commonest answer. The other columns: the model's score without the right question.",
-    columns=_columns,
+    board=_BOARD,
     in_all=False,
     profiles={
         # Ten documents of each task, spread over clusters.

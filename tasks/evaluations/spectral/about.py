@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from tasks.evaluations.about import About, Column
 
-from tasks.evaluations.about import About, interval, number
-
-
-def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "model": r["model"],
-        "macro-F1 [95 %]": interval(r["macro_f1"], r["ci_low"], r["ci_high"]),
-        "guessing": number(r["null_macro_f1"]),
-        "n": number(r["n_scored"]),
-        "own items": number(r["reference_mass"]),
-        "coverage": number(r["coverage"], 2),
-        "rank ρ": number(r["rank_spearman"], 2),
-        "rank τ": number(r["rank_kendall"], 2),
-        "ER–SR ρ": number(r["er_sr_correlation"], 2),
-        "F1 LH": number(r["f1_lh"], 2),
-        "F1 HL": number(r["f1_hl"], 2),
-        "F1 HH": number(r["f1_hh"], 2),
-        "F1 LL": number(r["f1_ll"], 2),
-    }
-
+_BOARD = (
+    Column("model", "model"),
+    Column("macro-F1 [95 %]", "macro_f1 ci_low ci_high", "agreement with people's categories of the domains"),
+    Column("guessing", "null_macro_f1", "mean score of random categories"),
+    Column("n", "n_scored", "questions scored"),
+    Column("own items", "reference_mass", "probability of a country's own items in the reference lists"),
+    Column("coverage", "coverage", "share of questions scored", 2),
+    Column("rank ρ", "rank_spearman", "rank correlation with people's order of domains", 2),
+    Column("rank τ", "rank_kendall", digits=2),
+    Column("ER–SR ρ", "er_sr_correlation", "rank correlation of effective rank and spectral gap ratio", 2),
+    *(Column(f"F1 {cell}", f"f1_{cell.lower()}", digits=2) for cell in ("LH", "HL", "HH", "LL")),
+)  # fmt: skip
 
 ABOUT = About(
     title="Does a model know the macrostructure of culture? (170 countries, 9 domains)",
@@ -34,18 +25,8 @@ ABOUT = About(
         "-m Qwen/Qwen3-0.6B -m ./my-model --profile full --dry-run",
         "-m smollm2-135m --countries FR,IT,JP --domains currency,religions",
     ),
-    caption="",
     cohort="High and Low, and so macro-F1, are relative to its medians",
-    columns=_columns,
-    notes={
-        "macro-F1 [95 %]": "agreement with people's categories of the domains",
-        "guessing": "mean score of random categories",
-        "n": "questions scored",
-        "own items": "probability of a country's own items in the reference lists",
-        "coverage": "share of questions scored",
-        "rank ρ": "rank correlation with people's order of domains",
-        "ER–SR ρ": "rank correlation of effective rank and spectral gap ratio",
-    },
+    board=_BOARD,
     profiles={
         # A minute on a laptop: does everything work at all?
         "smoke": {"countries": ["BR", "DE", "EG", "IN", "JP", "NG"], "variants": [1], "max_items": 30},

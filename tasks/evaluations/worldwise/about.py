@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from tasks.evaluations.about import About, Column
 
-from tasks.evaluations.about import About, interval, number
-
-
-def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    gain = interval(r["alignment_gain"], r["gain_low"], r["gain_high"])
-    return {
-        "model": r["model"],
-        "gain over null [95 %]": gain,
-        "n": number(r["n_scored"]),
-        "best null": r["best_null"] or "–",
-        "alignment": number(r["alignment"], 2),
-        "answered": number(r["answered"], 2),
-        "its null": number(r["null_alignment"], 2),
-        "sd": number(r["alignment_sd"], 2),
-        "MAE": number(r["hofstede_mae"], 2),
-        "null MAE": number(r["null_mae"], 2),
-        "shift": number(r["value_shift"]),
-        "noise": number(r["null_shift"]),
-        "recognised": number(r["recognition"], 2),
-        "variety": number(r["variety"]),
-        "null variety": number(r["null_variety"]),
-        "unprompted like": r["closest_culture"] or "–",
-        "declined": number(r["decline_share"], 2),
-    }
-
+_BOARD = (
+    Column("model", "model"),
+    Column("gain over null [95 %]", "alignment_gain gain_low gain_high",
+           "alignment over the best null model, in points of 10"),
+    Column("n", "n_scored", "scored answers with a persona"),
+    Column("best null", lambda r: r["best_null"] or "–"),
+    Column("alignment", "alignment", "null models reach it too, so read the gain", 2),
+    Column("answered", "answered", digits=2),
+    Column("its null", "null_alignment", digits=2),
+    Column("sd", "alignment_sd", digits=2),
+    Column("MAE", "hofstede_mae", digits=2),
+    Column("null MAE", "null_mae", digits=2),
+    Column("shift", "value_shift", "of values by a persona, against answers without one"),
+    Column("noise", "null_shift", "shift between two halves of one sample"),
+    Column("recognised", "recognition", "share of cultures recognised from the wording", 2),
+    Column("variety", "variety", "differences among answers for different cultures"),
+    Column("null variety", "null_variety"),
+    Column("unprompted like", lambda r: r["closest_culture"] or "–"),
+    Column("declined", "decline_share", digits=2),
+)  # fmt: skip
 
 ABOUT = About(
     title="Which values show in a model's reasoning, with and without a persona? (60 countries)",
@@ -41,16 +35,7 @@ ABOUT = About(
     ),
     cohort="Numbers that compare models are over its models",
     caption="The shipped targets, Hofstede's scores, are for research only.",
-    columns=_columns,
-    notes={
-        "gain over null [95 %]": "alignment over the best null model, in points of 10",
-        "n": "scored answers with a persona",
-        "alignment": "null models reach it too, so read the gain",
-        "shift": "of values by a persona, against answers without one",
-        "noise": "shift between two halves of one sample",
-        "recognised": "share of cultures recognised from the wording",
-        "variety": "differences among answers for different cultures",
-    },
+    board=_BOARD,
     profiles={
         "smoke": {
             "cultures": ["IN", "JP", "US"],
