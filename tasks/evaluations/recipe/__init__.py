@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.evaluations.contract import Evaluation
+from tasks.evaluations.recipe.checks import RECIPES
 from tasks.evaluations.recipe.definition import CHOICE, JUDGED, PREFERENCE, SHORT
 from tasks.evaluations.recipe.evaluation import evaluation_of
-from tasks.evaluations.recipe.kinds import RECIPES
 from tasks.evaluations.recipe.loading import Read, examine, load
 from tasks.metrics.intervals import CORRELATION, SHARE, UNBOUNDED
 from tasks.packs.files import tables_of

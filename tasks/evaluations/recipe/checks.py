@@ -11,13 +11,18 @@ from pydantic import ValidationError
 
 from tasks.evaluations.contract import GenerationParams
 from tasks.evaluations.recipe.definition import Flaw, Recipe, Wording
+from tasks.evaluations.recipe.groups import Preference
 from tasks.evaluations.recipe.items import ITEM, Item
 from tasks.evaluations.recipe.judged import Judged
-from tasks.evaluations.recipe.kinds import RECIPES
+from tasks.evaluations.recipe.options import Choice
+from tasks.evaluations.recipe.short_answers import ShortAnswer
 from tasks.judging.rubric import Rubric
 from tasks.packs.prompts import fields_of
 from tasks.packs.shape import PackFault
 from tasks.parsing import plain
+
+RECIPES: Mapping[str, type[Recipe]] = {r.recipe: r for r in (Judged, ShortAnswer, Choice, Preference)}
+"""The class of each recipe's definition."""
 
 WHY = {
     "null": (

@@ -21,14 +21,31 @@ from tasks.evaluations.contract import (
     comparable,
 )  # fmt: skip
 from tasks.evaluations.recipe import kept, rows
-from tasks.evaluations.recipe.definition import GIVEN, ROTATED, SCORER, WRITER, Wording
+from tasks.evaluations.recipe.definition import (
+    CHOICE,
+    GIVEN,
+    JUDGED,
+    PREFERENCE,
+    ROTATED,
+    SCORER,
+    SHORT,
+    WRITER,
+    Wording,
+)
+from tasks.evaluations.recipe.groups import PreferenceStudy
 from tasks.evaluations.recipe.items import LoadedRecipe
-from tasks.evaluations.recipe.kinds import STUDIES
+from tasks.evaluations.recipe.judged import JudgedStudy
 from tasks.evaluations.recipe.options import ChoiceStudy
+from tasks.evaluations.recipe.short_answers import ShortAnswerStudy
 from tasks.evaluations.recipe.study import HEADLINE, RecipeAnswers, RecipeStudy, params_of
 from tasks.evaluations.until import ItemMean, stoppable
 from tasks.judging.controls import preference_row
 from tasks.judging.panel import Opinions
+
+STUDIES: Mapping[str, type[RecipeStudy]] = {
+    CHOICE: ChoiceStudy, JUDGED: JudgedStudy, SHORT: ShortAnswerStudy, PREFERENCE: PreferenceStudy,
+}  # fmt: skip
+"""The class of each recipe's study."""
 
 MEAN = ItemMean(
     metric=lambda study: (study.definition.metric.name, study.definition.metric.bounds),
