@@ -7,7 +7,8 @@ A door is ``tasks.evaluations.<name>.about.ABOUT``, which imports nothing slow. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,23 +24,11 @@ if TYPE_CHECKING:
 DEFAULT_PROFILE = "demo"
 
 
-class _Doors(Mapping[str, About]):
-    """Maps evaluations to doors in alphabetical order; a door is made when it is looked up."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = tuple(names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+class _Doors(UserDict[str, Any]):
+    """Maps evaluations to doors in order; a door is made when it is looked up."""
 
     def __getitem__(self, name: str) -> About:
-        if name not in self._names:
+        if name not in self.data:
             raise KeyError(name)
         return recipes.door(name)
 
@@ -47,7 +36,7 @@ class _Doors(Mapping[str, About]):
 def doors() -> Mapping[str, About]:
     """Return the doors by evaluation: shipped ones, benchmarks, packs, each group in alphabetical order."""
     own = sorted(registry.shipped())
-    return _Doors([*own, *sorted(registry.benchmarks()), *sorted(recipes.packed())])
+    return _Doors(dict.fromkeys([*own, *sorted(registry.benchmarks()), *sorted(recipes.packed())]))
 
 
 def with_items() -> list[str]:
