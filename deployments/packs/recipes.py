@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from deployments.show.display import interval, number
 from tasks import registry
 from warehouse.storage import folder_signs, resolved_home, usual_home
 
 if TYPE_CHECKING:
-    from tasks.evaluations.about import About
+    from tasks.evaluations.about import About, Column
     from tasks.evaluations.contract import Evaluation
     from tasks.judging.rubric import Rubric
     from tasks.packs.folder import PackFolder
@@ -29,7 +28,7 @@ DEFINITION = "evaluation.toml"
 
 
 def without_files() -> set[str]:
-    """Return the evaluations that need no files in ``deployments``: ``registry.without_files``, and packs."""
+    """Return the evaluations that need no ``about.py`` and page: ``registry.without_files``, and packs."""
     return {*registry.without_files(), *packed()}
 
 
@@ -178,11 +177,13 @@ def about(folder: PackFolder) -> tuple[str, list[str]]:
 
 
 def door(name: str) -> About:
-    """Return the door of an evaluation from a recipe."""
-    own = evaluation(name).about
+    """Return the door of an evaluation: that of its file, or of its recipe, with columns of its numbers."""
+    own = registry.about(name) or evaluation(name).about
     assert own is not None, f"{name} is from a recipe, or has a door"
+    if own.board or name not in without_files():
+        return own
     more = [name for pair in own.page.get("conditions", {}).items() for name in pair]
-    return replace(own, columns=_columns(own.metrics, own.doubts, [*own.page.get("also", ()), *more]))
+    return replace(own, board=_board(own.metrics, own.doubts, [*own.page.get("also", ()), *more]))
 
 
 def report(name: str) -> Report[Any]:
@@ -200,24 +201,18 @@ def rubrics(name: str) -> list[Rubric]:
     return [own.rubric] if own and own.rubric else []
 
 
-def _columns(
-    metrics: Any, doubts: Mapping[str, str], also: Sequence[str]
-) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return a function that turns a leaderboard's row into headline, null, controls and coverage."""
+def _board(metrics: Any, doubts: Mapping[str, str], also: Sequence[str]) -> list[Column]:
+    """Return a leaderboard's columns: headline, null, further numbers, controls and coverage."""
+    from tasks.evaluations.about import Column
+
     first, *others = metrics
-    labels = {row["metric"]: row["label"].lower() for row in others}
-    controls = [metric.removesuffix("_gain") for metric in doubts]
-    name = first["metric"]
-
-    def columns(r: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "model": r["model"],
-            f"{first['label'].lower()} [95 %]": interval(r[name], r["ci_low"], r["ci_high"]),
-            "null": number(r["null_value"]),
-            "n": str(r["n_scored"]),
-            **{labels[other]: number(r[other]) for other in also},
-            **{labels[f"{name}_{control}"]: number(r[f"{name}_{control}"]) for control in controls},
-            "answered": number(r["coverage"], 2),
-        }
-
-    return columns
+    labels, name = {row["metric"]: row["label"].lower() for row in others}, first["metric"]
+    controls = [f"{name}_{metric.removesuffix('_gain')}" for metric in doubts]
+    return [
+        Column("model", "model"),
+        Column(f"{first['label'].lower()} [95 %]", f"{name} ci_low ci_high"),
+        Column("null", "null_value"),
+        Column("n", lambda r: str(r["n_scored"])),
+        *(Column(labels[other], other) for other in (*also, *controls)),
+        Column("answered", "coverage", digits=2),
+    ]

@@ -8,6 +8,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+CHOSEN = ("not_chosen", "other_country", "unknown_country")
+"""Reasons by which the user leaves out items, or part of their rows."""
+
 
 def distinct(
     items: Iterable[T], key: Callable[[T], Hashable], answer: Callable[[T], Hashable]
@@ -46,3 +49,13 @@ def of_slices(
     if not chosen:
         raise ValueError("no item is in all the named slices: name fewer")
     return chosen
+
+
+def left_out(rows: str, dropped: Mapping[str, int]) -> str:
+    """Return the numbers of rows that are no items, by reason: "; rows left out: duplicate 2"; "" if none.
+
+    Args:
+        rows: their name. dropped: reasons of ``CHOSEN``, perhaps after another word, are no faults of rows.
+    """
+    faults = [f"{why} {n}" for why, n in dropped.items() if why.rpartition(" ")[2] not in CHOSEN]
+    return f"; {rows} left out: {', '.join(faults)}" if faults else ""

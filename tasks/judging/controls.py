@@ -93,8 +93,10 @@ def shuffled(texts: Mapping[str, str], families: Families, scope: str) -> dict[s
     """
     ring = sorted(texts, key=lambda item: digest([scope, item]))
     swapped: dict[str, str] = {}
+    if ring and frozenset.intersection(*(families[item] for item in ring)):
+        return swapped  # all are one family
     for place, item in enumerate(ring):
-        others = ring[place + 1 :] + ring[:place]
+        others = (ring[(place + step) % len(ring)] for step in range(1, len(ring)))
         other = next((other for other in others if not same_family(families, item, other)), None)
         if other is not None:
             swapped[item] = texts[other]

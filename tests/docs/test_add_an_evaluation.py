@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.evaluations import recipe
-from tasks.evaluations.recipe.kinds import RECIPES
+from tasks.evaluations.recipe.checks import RECIPES
 from tests.conftest import REPOSITORY
 from tests.evaluations.recipe.made import examined, example
 

@@ -58,7 +58,7 @@ def test_each_evaluation_takes_a_limit(name: str, more: dict[str, Any], count: A
     whole, few = studied(name, **more), studied(name, **more, limit=6)
     n_whole, n_few = count(whole), count(few)
     assert n_few < n_whole
-    assert n_few <= 8  # whole pairs and equal shares may add one or two items
+    assert n_few <= 9  # equal shares are rounded up (8 of four benchmarks), and a family of three stays whole
     assert comparable(few) != comparable(whole)
     assert comparable(studied(name, **more, limit=10**6)) == comparable(whole)
 

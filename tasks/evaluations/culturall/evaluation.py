@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from tasks.evaluations.choosing import left_out
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.culturall import read, rows
 from tasks.evaluations.culturall.items import FROM_PACK
@@ -73,9 +74,8 @@ def later(study: CulturallStudy) -> Iterable[Later]:
 
 def size(study: CulturallStudy) -> str:
     """Return the number of items and of rows left out, in words."""
-    dropped = [f"{name} {n}" for name, n in study.loaded.dropped.items() if name != "not_chosen"]
-    left_out = f"; rows left out: {', '.join(dropped)}" if dropped else ""
-    return f"{len(study.items)} items in {len({i.language for i in study.items})} languages{left_out}"
+    n_languages = len({item.language for item in study.items})
+    return f"{len(study.items)} items in {n_languages} languages" + left_out("rows", study.loaded.dropped)
 
 
 def _of_headline(study: CulturallStudy, places: Sequence[int]) -> CulturallStudy:

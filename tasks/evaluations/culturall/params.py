@@ -53,9 +53,7 @@ class CulturallParams(GenerationParams):
     passages: int = Field(3, ge=1, le=20, description="passages shown per item in the condition retrieval")
     temperature: float = Field(0.0, ge=0, le=2, description="temperature of the candidates")
     max_tokens: int = Field(
-        4096,
-        ge=8,
-        description="most tokens of an answer, thinking included; a cut-off answer is wrong",
+        4096, ge=8, description="most tokens of an answer, thinking included; a cut-off answer is wrong"
     )
     judge_max_tokens: int = Field(
         4096, ge=16, description="most tokens of a judge's answer, thinking included"

@@ -167,10 +167,7 @@ class CulturallStudy(Prompted):
 
 
 def build_study(
-    params: CulturallParams,
-    rows: Sequence[Row],
-    engines: Mapping[str, Engine],
-    own: Templates | None = None,
+    params: CulturallParams, rows: Sequence[Row], engines: Mapping[str, Engine], own: Templates | None = None
 ) -> CulturallStudy:
     """Choose the items (those of ``params.file`` replace the shipped ones) and find passages for them.
 

@@ -13,7 +13,7 @@
     )
 
 Other recipes are ``choice``, ``short_answer`` and ``preference``. Files are sought beside the calling file.
-Fields: ``definition.Judged`` and so on; docs/add-an-evaluation.md has an example of each. A pack has the same
+Fields: ``judged.Judged`` and so on; docs/add-an-evaluation.md has an example of each. A pack has the same
 definition in ``evaluation.toml`` (``from_toml``).
 """
 
@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.evaluations.contract import Evaluation
+from tasks.evaluations.recipe.checks import RECIPES
 from tasks.evaluations.recipe.definition import CHOICE, JUDGED, PREFERENCE, SHORT
 from tasks.evaluations.recipe.evaluation import evaluation_of
-from tasks.evaluations.recipe.kinds import RECIPES
 from tasks.evaluations.recipe.loading import Read, examine, load
 from tasks.metrics.intervals import CORRELATION, SHARE, UNBOUNDED
 from tasks.packs.files import tables_of
@@ -47,7 +47,7 @@ def Metric(name: str, **fields: Any) -> dict[str, Any]:  # noqa: N802 - reads as
 
 
 def judged(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """Return an evaluation of texts that judges score by a rubric; fields: ``definition.Judged``.
+    """Return an evaluation of texts that judges score by a rubric; fields: ``judged.Judged``.
 
     Raises:
         PackError: with all errors of the definition and its files, as in every recipe.
@@ -56,17 +56,17 @@ def judged(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
 
 
 def short_answer(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """Return an evaluation that compares texts with accepted answers; fields: ``definition.ShortAnswer``."""
+    """Return an evaluation of texts compared with accepted answers; fields: ``short_answers.ShortAnswer``."""
     return _beside_caller(SHORT, name, fields)
 
 
 def choice(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """Return an evaluation of choices among options, one of them right; fields: ``definition.Choice``."""
+    """Return an evaluation of choices among options, one of them right; fields: ``options.Choice``."""
     return _beside_caller(CHOICE, name, fields)
 
 
 def preference(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """Return an evaluation of whose items are likelier in contexts; fields: ``definition.Preference``."""
+    """Return an evaluation of whose items are likelier in contexts; fields: ``groups.Preference``."""
     return _beside_caller(PREFERENCE, name, fields)
 
 

@@ -28,12 +28,13 @@ from pydantic import AfterValidator, Field
 from tasks.data import hub
 from tasks.evaluations.contract import Evaluation, Params
 from tasks.evaluations.recipe import checks
+from tasks.evaluations.recipe.checks import parsed
 from tasks.evaluations.recipe.definition import LETTERS
 from tasks.evaluations.recipe.evaluation import evaluation_of
 from tasks.evaluations.recipe.files import Files, clean, whole
+from tasks.evaluations.recipe.groups import Preference
 from tasks.evaluations.recipe.items import ITEM, Derive, Item, LeftOut, LoadedRecipe, Member, Score
-from tasks.evaluations.recipe.kinds import Choice, Preference
-from tasks.evaluations.recipe.parsed import parsed
+from tasks.evaluations.recipe.options import Choice
 from tasks.judging.rubric import normal
 from tasks.metrics.intervals import SHARE
 from tasks.packs.shape import PackError

@@ -1,6 +1,6 @@
 """Base of all recipes' definitions: fields, a headline, and what they read of an item. Values; pure.
 
-A definition names files beside it: items and, by recipe (``kinds``), a rubric or contexts.
+A definition names files beside it: items and, by recipe, a rubric or contexts.
 """
 
 from __future__ import annotations

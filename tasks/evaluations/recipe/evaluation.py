@@ -45,7 +45,7 @@ from tasks.judging.panel import Opinions
 STUDIES: Mapping[str, type[RecipeStudy]] = {
     CHOICE: ChoiceStudy, JUDGED: JudgedStudy, SHORT: ShortAnswerStudy, PREFERENCE: PreferenceStudy,
 }  # fmt: skip
-"""The class of each recipe."""
+"""The class of each recipe's study."""
 
 MEAN = ItemMean(
     metric=lambda study: (study.definition.metric.name, study.definition.metric.bounds),

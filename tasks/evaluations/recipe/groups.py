@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import product
-from typing import cast
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tasks.engines.protocols import Cloze, Message
 from tasks.evaluations.contract import Completions
+from tasks.evaluations.recipe.definition import PREFERENCE, Control, Flaw, Recipe, Template
 from tasks.evaluations.recipe.items import Item, Member
-from tasks.evaluations.recipe.kinds import Preference
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import EXCHANGED, HEADLINE, NO_OTHER, Nulls, RecipeAnswers, RecipeStudy
 from tasks.judging.panel import Opinions
@@ -21,16 +21,77 @@ from tasks.loop.replies import NO_ANSWER
 from tasks.loop.samples import Sample, Score, question
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
+from tasks.packs.shape import Name, Text
 
 NOTHING_SPELT = "the model has tokens for no item of one of the groups"
+
+
+class Preference(Recipe):
+    """Items of several groups; the question is whose items are likelier in contexts with a blank.
+
+    Attributes:
+        items: CSV file with a column ``item`` and the column ``group``.
+        contexts: CSV file; ``prompt`` turns a row into a sentence that has ``blank`` once. Cluster
+            and slices are columns of this file.
+        group: column of the items. target: the group to compare with all others together. kind: column
+            of both files; items are used in contexts of their own kind; "": in all.
+        length: divisor of an item's log-probability: none or tokens.
+    """
+
+    recipe = PREFERENCE
+    nulls = ("groups_exchanged",)
+    controls: ClassVar[Mapping[str, Control]] = {
+        "exchanged": Control(
+            "Contexts exchanged",
+            "The same number where the items stand in a context of another kind or cluster.",
+        )
+    }
+
+    prompt: Template = "{{ context }}"
+    contexts: Text
+    group: Name
+    target: Text
+    kind: str = ""
+    blank: Text = "[BLANK]"
+    length: Literal["none", "tokens"] = "tokens"
+
+    @property
+    def asked(self) -> str:
+        return self.contexts
+
+    @property
+    def columns(self) -> dict[str, Sequence[str]]:
+        return {**super().columns, "kind": [self.kind]}
+
+    @property
+    def scorer(self) -> bool:
+        return True
+
+    def flaws(self, fields: Mapping[str, str]) -> Iterator[Flaw]:
+        for text in (rendered(own.prompt, fields) for own in self.wordings.values()):
+            if text.count(self.blank) != 1:
+                what = f"{self.blank} stands {text.count(self.blank)} times in it"
+                yield Flaw("", what, "write it once, in the place of the items")
+            elif not text.partition(self.blank)[0].strip():
+                what = f"nothing stands before {self.blank}, which most models need"
+                yield Flaw("", what, "begin with a word")
+
+    def flaws_together(
+        self, items: Sequence[tuple[int, Mapping[str, str]]], members: Sequence[tuple[str, str, str]]
+    ) -> Iterator[tuple[int | None, Flaw]]:
+        there: dict[str, set[bool]] = {}
+        for _, group, kind in members:
+            there.setdefault(kind, set()).add(group == self.target)
+        for kind in sorted({fields.get(self.kind, "") for _, fields in items}):
+            if members and len(there.get(kind, ())) < 2:
+                what = f"in kind {kind!r} one of the two groups has no items"
+                yield None, Flaw(self.kind, what, "add some, or remove it")
 
 
 class PreferenceStudy(RecipeStudy):
     """Contexts with a blank, and items of groups for it."""
 
-    @property
-    def definition(self) -> Preference:
-        return cast(Preference, self.loaded.definition)
+    definition: Preference
 
     def ask(self, completions: Completions) -> list[CandidateRanking]:
         """Return requests for the items of each kind in contexts of that kind, and in exchanged contexts."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tasks.evaluations.recipe.definition import Recipe
-from tasks.evaluations.recipe.parsed import content
+from tasks.evaluations.recipe.definition import MetricPart, Recipe
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric
 from tasks.metrics.types import FloatArray
@@ -54,6 +53,7 @@ class LeftOut(NamedTuple):
 
 Score = Callable[[Any, Item, str], tuple[float, ...]]
 Derive = Callable[[Sequence[Item], Sequence[int | None]], Mapping[str, FloatArray]]
+_NEWER = ("conditions", "repetitions", "temperature", "then", "score")
 
 
 @dataclass(frozen=True)
@@ -98,5 +98,24 @@ class LoadedRecipe:
     def hash(self) -> str:
         """Return a hash of the definition and its files, except the items, of which some may be left out."""
         members = [member._asdict() for member in self.members]
-        parts = [content(self.definition, members), self.rubric.hash() if self.rubric else ""]
+        parts = [_content(self.definition, members), self.rubric.hash() if self.rubric else ""]
         return digest([*parts, self.code] if self.code else parts)
+
+
+def _content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return a hash of all in a definition that changes a number, and of further rows, but not of texts."""
+    descriptive = {"title", "models", "profiles", "published", "licence", "source", "citation", "items"}
+    fields = definition.model_dump(mode="json", exclude=descriptive)
+    for name in _NEWER:  # as long as nothing uses them, hashes are those of before
+        if not fields.get(name) or (name, fields[name]) == ("repetitions", 1):
+            fields.pop(name, None)
+    if "conditions" in fields:  # in their order: the headline is of the first
+        fields["conditions"] = [*fields["conditions"].items()]
+    fields["metric"] = _meaning(definition.metric)
+    fields["also"] = [_meaning(part) for part in definition.also]
+    return digest([definition.recipe, fields, [dict(row) for row in rows]])
+
+
+def _meaning(metric: MetricPart) -> dict[str, Any]:
+    """Return the fields of a metric that change a number."""
+    return metric.model_dump(mode="json", include={"name", "bounds", "null", "direction"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, cast
@@ -11,9 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from tasks.evaluations.contract import Detail, Params
-from tasks.evaluations.recipe.definition import ROOM, TextRecipe
+from tasks.evaluations.recipe.definition import JUDGED, ROOM, WRITER, Flaw, TextRecipe
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
-from tasks.evaluations.recipe.kinds import Judged
 from tasks.evaluations.recipe.study import Nulls, RecipeAnswers
 from tasks.evaluations.recipe.texts import Asked, Said, TextStudy, Written, source_of
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, SHUFFLED
@@ -21,6 +20,7 @@ from tasks.judging.panel import Call, Opinions, Panel, VerdictSubject, judges_by
 from tasks.judging.rubric import normal
 from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.requests import Engine, Later
+from tasks.packs.shape import Name, Text
 
 NOT_DRAWN = "not among the items whose null answers are judged"
 
@@ -31,12 +31,64 @@ NULLS_JUDGED = 100
 """Number of items whose null answers are judged too, chosen by simulation for cure."""
 
 
+_SHARES = "Share of {} texts that a judge scores {}."
+
+
+class Judged(TextRecipe):
+    """Texts that judges score by a rubric.
+
+    Attributes:
+        rubric: TOML file; its inputs are columns of the items, and ``judged``.
+        judged: the input that is the model's text.
+        gold: column with a right answer for checking judges; "": none. within: column; answers are exchanged
+            within its values; "": among all items. generic: a text that fits no item in particular.
+    """
+
+    recipe = JUDGED
+    nulls = ("generic", "empty")
+    unscored_when = "nobody judged, or every judge failed"
+    shares = (
+        ("judge_gold_accepted", "Right accepted", "higher", _SHARES.format("right", "0.5 or more")),
+        ("judge_shuffled_refused", "Others' refused", "higher", _SHARES.format("others'", "below 0.5")),
+        ("judge_generic_refused", "Generic refused", "higher", _SHARES.format("generic", "below 0.5")),
+        ("judge_empty_refused", "Empty refused", "higher", _SHARES.format("empty", "below 0.5")),
+        (
+            "self_preference_warning", "Own family", "none",
+            "1 if a judge is of the candidate's family, else 0.",
+        ),
+    )  # fmt: skip
+    is_judged = True
+
+    rubric: Text
+    judged: Name = "answer"
+    gold: str = ""
+    within: str = ""
+    generic: Text = "That depends on the situation and on the people involved; opinions differ."
+
+    @property
+    def columns(self) -> dict[str, Sequence[str]]:
+        return {**super().columns, "gold": [self.gold], "within": [self.within]}
+
+    @property
+    def null_models(self) -> tuple[str, ...]:
+        return (*self.nulls, *(("other_answer",) if self.gold else ()))
+
+    @property
+    def usual_profiles(self) -> dict[str, dict[str, Any]]:
+        return {name: {**values, "judges": [WRITER]} for name, values in super().usual_profiles.items()}
+
+    def right(self, fields: Mapping[str, str]) -> tuple[str, ...]:
+        return (fields[self.gold],) if self.gold else ()
+
+    def flaws(self, fields: Mapping[str, str]) -> Iterator[Flaw]:
+        if self.gold and not fields[self.gold]:
+            yield Flaw(self.gold, "the cell is empty", "write a right answer")
+
+
 class JudgedStudy(TextStudy):
     """Texts that judges score by a rubric."""
 
-    @property
-    def definition(self) -> Judged:
-        return cast(Judged, self.loaded.definition)
+    definition: Judged
 
     @classmethod
     def knobs(cls, definition: TextRecipe) -> dict[str, Any]:
@@ -120,14 +172,10 @@ class JudgedStudy(TextStudy):
         return self.panel.call(source, item.name, text, lambda: {name: item.fields[name] for name in own})
 
     def nulls(self, shared: Opinions) -> dict[str, Nulls]:
-        verdicts = {
-            name: [self._verdict(shared, (source, item))[0] for item in self.names.tolist()]
-            for source, name in NULL_TEXTS.items()
-            if name in self.definition.null_models
-        }
+        named = ((source, name) for source, name in NULL_TEXTS.items() if name in self.definition.null_models)
         scores = {
-            name: np.array([np.nan if value is None else value for value in values])
-            for name, values in verdicts.items()
+            name: np.array([self._verdict(shared, (source, i))[0] for i in self.names.tolist()], np.float64)
+            for source, name in named
         }
         return {self.definition.metric.name: scores}
 

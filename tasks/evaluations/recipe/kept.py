@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.evaluations.contract import Rows
+from tasks.evaluations.recipe.checks import RECIPES
 from tasks.evaluations.recipe.items import Item, LeftOut, LoadedRecipe, Member
-from tasks.evaluations.recipe.kinds import RECIPES
 from tasks.evaluations.recipe.study import RecipeStudy
 from tasks.judging.rubric import Rubric
 from tasks.parsing import parse_json

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from tasks.evaluations.recipe import checks, own_score
+from tasks.evaluations.recipe.checks import parsed
 from tasks.evaluations.recipe.definition import PrintedNumber, Recipe
+from tasks.evaluations.recipe.groups import Preference
 from tasks.evaluations.recipe.items import ITEM, Item, LoadedRecipe, Member
-from tasks.evaluations.recipe.kinds import Judged, Preference, ShortAnswer
-from tasks.evaluations.recipe.parsed import parsed
+from tasks.evaluations.recipe.judged import Judged
+from tasks.evaluations.recipe.short_answers import ShortAnswer
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
 from tasks.packs.files import AnyCells, header_of, read_csv, tables_of
@@ -164,26 +166,12 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
     groups = {member.group for member in members}
     if definition.target not in groups or len(groups) < 2:
         what = f"groups are {', '.join(sorted(groups))}; target is {definition.target!r}"
-        faults.append(
-            PackFault(
-                definition.items,
-                None,
-                definition.group,
-                what,
-                ("at least two groups are needed, one of them the target"),
-            )
-        )
+        todo = "at least two groups are needed, one of them the target"
+        faults.append(PackFault(definition.items, None, definition.group, what, todo))
     twice = [key for key, n in Counter((m.text, m.kind) for m in members).items() if n > 1]
-    faults += [
-        PackFault(
-            definition.items,
-            None,
-            ITEM,
-            f"{text!r} occurs twice{f' of {kind}' if kind else ''}",
-            "remove one",
-        )
-        for text, kind in twice
-    ]
+    for text, kind in twice:
+        what = f"{text!r} occurs twice{f' of {kind}' if kind else ''}"
+        faults.append(PackFault(definition.items, None, ITEM, what, "remove one"))
     return tuple(members), faults
 
 

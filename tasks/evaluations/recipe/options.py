@@ -4,33 +4,48 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field
 from scipy.stats import binom
 
-from tasks.engines.protocols import Message, Sampling
+from tasks.engines.protocols import Message
 from tasks.evaluations.contract import Completions, GenerationParams, Params
-from tasks.evaluations.recipe.definition import CHOICES, LETTER, LETTERS, ROTATED
+from tasks.evaluations.recipe.definition import (
+    CHANCE,
+    CHOICE,
+    CHOICES,
+    LETTER,
+    LETTERS,
+    ROOM,
+    ROTATED,
+    Columns,
+    Control,
+    Flaw,
+    Recipe,
+    several,
+)
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
-from tasks.evaluations.recipe.kinds import Choice
 from tasks.evaluations.recipe.normal import stands_in
-from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.prompted import ConditionScores, to_candidates
 from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeAnswers, RecipeStudy
 from tasks.evaluations.recipe.texts import writing_knobs
 from tasks.judging.panel import Opinions
 from tasks.judging.rubric import normal
 from tasks.loop.items import OptionLogprobs, OptionScores, Question
-from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import NO_ANSWER, no_text, unreadable
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Metric, scored
 from tasks.loop.samples import Sample, Score, listed
 from tasks.metrics.nulls import option_nulls, share_right
 from tasks.metrics.types import FloatArray
+from tasks.packs.prompts import fields_of
+from tasks.packs.shape import Name
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
 CONTROLS = (NO_QUESTION, OTHER_QUESTION)
@@ -59,14 +74,126 @@ _ALONE = re.compile(
 """A capital that stands alone; no A or I before a word, such as "A dish"."""
 
 
+class Choice(Recipe):
+    """Options to choose from, one of them right.
+
+    Attributes:
+        options: columns with one option each, the last of which may be empty, or one column with all,
+            separated by |.
+        answer: column with the right option: its letter, its number from 1, or its text.
+        orders: given: an item is asked once, with its options in the file's order; rotated: it is asked once
+            for each option in the first place, because models prefer positions.
+        by: logprob: the likeliest option counts; letter: the option whose letter the model writes.
+        length: divisor of an option's log-probability: none, characters or tokens. question: columns that
+            controls leave empty or take from another item. max_tokens: most tokens that the model writes with
+            by = letter, including thinking.
+    """
+
+    recipe = CHOICE
+    nulls = ("position", "longest", "shortest", "popular", CHANCE)
+    controls: ClassVar[Mapping[str, Control]] = {
+        "no_question": Control("Without question", "The same number where the question is left out."),
+        "other_question": Control(
+            "Another question", "The same number where another item's question stands over the options."
+        ),
+    }
+    shares = (
+        (
+            "unmixed_positions", "Not mixed", "none",
+            "Share of right options at the commonest position, where they are not mixed; null: chance.",
+        ),
+    )  # fmt: skip
+
+    options: Columns
+    answer: Name
+    orders: Literal["given", "rotated"] = "given"
+    by: Literal["logprob", "letter"] = "logprob"
+    length: Literal["none", "characters", "tokens"] = "none"
+    question: Columns = ("question",)
+    max_tokens: int = Field(ROOM, ge=1)
+
+    @property
+    def columns(self) -> dict[str, Sequence[str]]:
+        own = {"options": self.options, "answer": [self.answer], "question": self.question}
+        return {**super().columns, **own}
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset({CHOICES})
+
+    @property
+    def scorer(self) -> bool:
+        return self.by == "logprob"
+
+    @property
+    def shows_options(self) -> bool:
+        """Return whether the prompt shows the options with their letters, in every condition."""
+        own = self.wordings.values()
+        return all(CHOICES in fields_of(each.prompt) | fields_of(each.system) for each in own)
+
+    def options_of(self, fields: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the options of an item, in their order."""
+        if len(self.options) == 1:
+            return several(fields[self.options[0]])
+        choices = [fields[column] for column in self.options]
+        while len(choices) > 2 and not choices[-1]:
+            choices.pop()
+        return tuple(choices)
+
+    def right_of(self, fields: Mapping[str, str]) -> int | None:
+        """Return the index of the right option, from 0; None if none is named.
+
+        The text is tried first, because options may be letters or numbers themselves.
+        """
+        options, answer = self.options_of(fields), fields[self.answer]
+        named = [normal(option) for option in options]
+        if normal(answer) in named:
+            return named.index(normal(answer))
+        letters = list(LETTERS[: len(options)])
+        if answer.upper() in letters:
+            return letters.index(answer.upper())
+        return int(answer) - 1 if answer.isdecimal() and 1 <= int(answer) <= len(options) else None
+
+    def flaws(self, fields: Mapping[str, str]) -> Iterator[Flaw]:
+        options, first = self.options_of(fields), self.options[0]
+        if len(options) > len(LETTERS):
+            what = f"it has {len(options)} options; there are {len(LETTERS)} letters"
+            yield Flaw(first, what, "leave some out")
+        elif len(set(map(normal, options))) < len(options):
+            yield Flaw(first, f"two options are the same: {' | '.join(options)}", "change one")
+        elif len(options) < 2 or not all(options):
+            what = "it has fewer than two options" if len(options) < 2 else "an option is empty"
+            yield Flaw(first, what, "add the missing one")
+        elif self.right_of(fields) is None:
+            what = f"{fields[self.answer]!r} is not one of its options"
+            yield Flaw(self.answer, what, "write the right option's letter, number or text")
+
+    def flaws_together(
+        self, items: Sequence[tuple[int, Mapping[str, str]]], members: Sequence[tuple[str, str, str]]
+    ) -> Iterator[tuple[int | None, Flaw]]:
+        counts = [len(self.options_of(fields)) for _, fields in items]
+        usual = Counter(counts).most_common(1)[0][0] if counts else 0
+        for (line, _), n in zip(items, counts, strict=True):
+            if n != usual:  # its chance and its letters would differ
+                what = f"it has {n} options, most have {usual}"
+                yield line, Flaw(self.options[0], what, "give it the same number")
+
+    def template_flaws(self) -> Iterator[Flaw]:
+        if self.by == LETTER and not self.shows_options:
+            what = f"by letter, the prompt must show the options: it lacks {{{{ {CHOICES} }}}}"
+            yield Flaw("prompt", what, f"add {{{{ {CHOICES} }}}}")
+        for own in self.wordings.values():
+            if not (fields_of(own.prompt) | fields_of(own.system)) & set(self.question):
+                what = f"the prompt shows none of these columns: {', '.join(self.question) or '(none)'}"
+                yield Flaw("question", what, "name the columns with the question: null models leave them out")
+
+
 class ChoiceStudy(RecipeStudy):
     """Questions with options."""
 
     base = GenerationParams
 
-    @property
-    def definition(self) -> Choice:
-        return cast(Choice, self.loaded.definition)
+    definition: Choice
 
     @classmethod
     def knobs(cls, definition: Choice) -> dict[str, Any]:
@@ -135,12 +262,7 @@ class ChoiceStudy(RecipeStudy):
         """Return the request of one condition. Equal prompts, as without a question, are sent once."""
         params, label, units = self.params, condition or "items", list(self._units[condition].values())
         if self.is_written:
-            sampling = Sampling(
-                temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed
-            )
-            return Prompts(
-                topic=self.loaded.name, label=label, batch=params.batch, prompts=units, sampling=sampling
-            )
+            return to_candidates(params, self.loaded.name, label, units)
         return OptionScores(
             about=["choice"], topic=self.loaded.name, label=label, batch=params.batch, questions=units
         )
@@ -207,30 +329,22 @@ class ChoiceStudy(RecipeStudy):
 
     def _scores(self, condition: str, completions: Completions) -> ConditionScores:
         answered = self.stored(condition, completions)
-        values, reasons, lost, texts, places = [], [], [], [], []
-        for item in self.items:
-            place, reason = self.chosen_option(item, answered.get(item.name))
-            places.append(place)
-            if place is None:
-                is_lost = reason != NO_ANSWER and condition not in CONTROLS
-                values.append(self.worst() if is_lost else np.nan)
-            else:
-                values.append(float(self.within(float(place == self.right(item)))))
-            reasons.append(reason if np.isnan(values[-1]) else "")
-            lost.append(reason)
-            texts.append("" if place is None else f"{LETTERS[place]}. {self.options(item)[place]}")
+        chosen = [self.chosen_option(item, answered.get(item.name)) for item in self.items]
+        places, lost = [place for place, _ in chosen], np.array([why for _, why in chosen], dtype=object)
+        values, texts = np.full(len(chosen), np.nan), [""] * len(chosen)
+        for n, (item, place) in enumerate(zip(self.items, places, strict=True)):
+            if place is not None:
+                values[n] = self.within(float(place == self.right(item)))
+                texts[n] = f"{LETTERS[place]}. {self.options(item)[place]}"
+            elif lost[n] != NO_ANSWER and condition not in CONTROLS:
+                values[n] = self.worst()
         derive = self.loaded.derive if condition == HEADLINE else None
         also = derive(self.items, places) if derive else {}
-        return ConditionScores(
-            np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts, also
-        )
+        return ConditionScores(values, np.where(np.isnan(values), lost, ""), lost, texts, also)
 
     def nulls(self, shared: Opinions) -> dict[str, Nulls]:
         """Return the null models' scores, [items, ways] (``option_nulls``)."""
-        options, right = (
-            [self.options(item) for item in self.items],
-            [{self.right(item)} for item in self.items],
-        )
+        options, right = list(map(self.options, self.items)), [{self.right(item)} for item in self.items]
         lengths, texts = [list(map(len, own)) for own in options], [list(map(normal, own)) for own in options]
         nulls = option_nulls(lengths, right, texts, self.clusters.tolist())
         scores = {name: self.within(share_right(null, right)) for name, null in nulls.items()}

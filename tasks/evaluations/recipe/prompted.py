@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,12 @@ from tasks.loop.rows import Metric, Reasons, Slice, difference_row, mean_row
 from tasks.metrics.types import BoolArray, FloatArray
 
 Bounds = tuple[float, float]
+
+
+def to_candidates(params: Any, topic: str, label: str, prompts: Iterable[Prompt]) -> Prompts:
+    """Return a request to candidates, with the params' sampling and batch."""
+    sampling = Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed)
+    return Prompts(topic=topic, label=label, batch=params.batch, prompts=list(prompts), sampling=sampling)
 
 
 class Prompted:
@@ -43,14 +49,8 @@ class Prompted:
 
     def request(self, *part: str) -> Prompts:
         """Return the request to candidates of one part."""
-        p = self.params
-        return Prompts(
-            topic=part[0],
-            label=" ".join(part),
-            batch=p.batch,
-            prompts=[prompt for key, prompt in self.prompts.items() if key[:-1] == part],
-            sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens, seed=p.seed),
-        )
+        own = (prompt for key, prompt in self.prompts.items() if key[:-1] == part)
+        return to_candidates(self.params, part[0], " ".join(part), own)
 
     def requests(self) -> list[Prompts]:
         """Return all requests to candidates."""

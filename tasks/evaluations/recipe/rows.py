@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.recipe.definition import BEST, MetricPart, Recipe
+from tasks.evaluations.recipe.definition import BEST, MetricPart
 from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.prompted import Bounds, ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, Nulls, RecipeAnswers, RecipeStudy
@@ -24,7 +24,7 @@ from tasks.metrics.nulls import best_way
 from tasks.metrics.types import BoolArray, FloatArray
 
 NULL = "null:"
-_OURS = "Culturemeter's recipes"
+_NO_PAIR = "one of the two is unscored on every item"
 NO_TEST = "too few clusters with both answers, or nothing varies"
 
 
@@ -152,7 +152,7 @@ def _slice_rows(
     where: Slice,
     chosen: BoolArray,
 ) -> Iterator[Metric]:
-    """Yield the headline, ``also``, and each control with its difference from the headline, item by item."""
+    """Yield the headline, ``also``, and each control and condition with its difference from it, by item."""
     metric, own = study.definition.metric, answers[HEADLINE]
     null = null_of(study, metric, nulls[metric.name], chosen)
     is_overall = where == OVERALL
@@ -163,25 +163,17 @@ def _slice_rows(
         values = own.also[part.name]
         of = chosen & ~(np.isnan(values) & (own.reasons == ""))  # the items that it is a number of
         if of.any():
-            null = null_of(study, part, nulls.get(part.name, {}), of)
-            yield averaged(study, part.name, where, values, own.reasons, of, part.bounds, null)
+            its_null = null_of(study, part, nulls.get(part.name, {}), of)
+            yield averaged(study, part.name, where, values, own.reasons, of, part.bounds, its_null)
     width, sign = metric.bounds[1] - metric.bounds[0], -1 if metric.direction == "lower" else 1
-    for control in study.definition.controls:
-        of_control, bounds = answers[control], (-width, width)
-        name, reasons = f"{metric.name}_{control}", of_control.reasons
-        yield averaged(study, name, where, of_control.values, reasons, chosen, metric.bounds)
-        gains = sign * (own.values - of_control.values)
-        reasons = np.where(own.reasons == "", reasons, own.reasons)
-        yield averaged(study, f"{control}_gain", where, gains, reasons, chosen, bounds, 0.0)
-
-    for condition in study.conditions[1:]:
-        other, name = answers[condition], f"{metric.name}_{condition}"
-        null = null_of(study, metric, nulls[metric.name], chosen)
-        yield averaged(study, name, where, other.values, other.reasons, chosen, metric.bounds, null)
+    for name in (*study.definition.controls, *study.conditions[1:]):
+        other, is_control, value = answers[name], name in study.definition.controls, f"{metric.name}_{name}"
+        its_null = None if is_control else null
+        yield averaged(study, value, where, other.values, other.reasons, chosen, metric.bounds, its_null)
+        gains = sign * (own.values - other.values) if is_control else other.values - own.values
         reasons = np.where(own.reasons == "", other.reasons, own.reasons)
-        values = other.values - own.values
-        name, bounds = f"{condition}_difference", (-width, width)
-        yield averaged(study, name, where, values, reasons, chosen, bounds, 0.0)
+        difference = f"{name}_{'gain' if is_control else 'difference'}"
+        yield averaged(study, difference, where, gains, reasons, chosen, (-width, width), 0.0)
 
 
 def _tests(study: RecipeStudy, answers: Mapping[str, ConditionScores]) -> Iterator[Metric]:
@@ -248,57 +240,42 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
     label = metric.label or metric.name.replace("_", " ").capitalize()
     about = metric.description or f"Mean score of the answers over items, from {low:g} to {high:g}."
     null = f"{metric.null:g}" if isinstance(metric.null, float) else metric.null
-    rows = [
-        CatalogueRow(
-            metric.name, label, True, metric.unit, low, high, metric.direction, about, null,
-            definition.unscored_when, metric.source,
-        )
-    ]  # fmt: skip
-    ours = _OURS
-    rows += [_further(part) for part in definition.also]
+    meaning = (metric.unit, low, high, metric.direction, about, null, definition.unscored_when)
+    rows = [CatalogueRow(metric.name, label, True, *meaning, metric.source), *map(_further, definition.also)]
     more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
     for control, of in definition.controls.items():
-        rows.append(
-            CatalogueRow(
-                f"{metric.name}_{control}", of.label, False, metric.unit, low, high, "none", of.description,
-                "none", "it was not asked, or there is no other item", ours,
-            )
-        )  # fmt: skip
-        rows.append(
-            CatalogueRow(
-                f"{control}_gain", f"Gain over: {of.label.lower()}", False, metric.unit, low - high,
-                high - low, "higher", f"{more} than the same with this in its place: {of.description}", "0",
-                "one of the two is unscored on every item", ours,
-            )
-        )  # fmt: skip
-    rows += _of_conditions(definition, label, null)
-    rows += [_share(*words, ours) for words in (*_COUNTS, *definition.shares)]
+        rows += [
+            _ours(
+                f"{metric.name}_{control}", of.label, metric.unit, low, high, "none", of.description, "none",
+                "it was not asked, or there is no other item",
+            ),
+            _ours(
+                f"{control}_gain", f"Gain over: {of.label.lower()}", metric.unit, low - high, high - low,
+                "higher", f"{more} than the same with this in its place: {of.description}", "0", _NO_PAIR,
+            ),
+        ]  # fmt: skip
+    (first, *others), n = definition.wordings, len(definition.wordings) - 1
+    for name in others:
+        of_condition = (metric.unit, low, high, metric.direction, f"The same number in the condition {name}.")
+        why, minus = definition.unscored_when, f"{name} minus {first}"
+        rows.append(_ours(f"{metric.name}_{name}", f"{label}: {name}", *of_condition, null, why))
+        about = f"{label} in the condition {name} minus that in {first}, item by item."
+        bounds = low - high, high - low
+        rows.append(_ours(f"{name}_difference", minus, metric.unit, *bounds, "none", about, "0", _NO_PAIR))
+        if n > 1:
+            about = f"p of the difference of {name} from {first}, adjusted by Holm for {n} differences."
+            of_test = ("p-value", *SHARE, "none", about, "none", NO_TEST)
+            rows.append(_ours(f"{name}_p_holm", f"{minus}: p", *of_test))
+    rows += [_share(*words) for words in (*_COUNTS, *definition.shares)]
     if not loaded.items:  # users bring them
         about = "Share of the data that is not asked, by unit and reason."
-        rows.append(_share("left_out", "Left out", "none", about, ours))
+        rows.append(_share("left_out", "Left out", "none", about))
     return rows
 
 
-def _of_conditions(definition: Recipe, label: str, null: str) -> list[CatalogueRow]:
-    """Return the catalogue's rows of each condition but the first, and of its difference from the first."""
-    (first, *others), metric = definition.wordings, definition.metric
-    (low, high), width, ours, n = metric.bounds, metric.bounds[1] - metric.bounds[0], _OURS, len(others)
-
-    def row(*values: Any) -> CatalogueRow:
-        return CatalogueRow._make((*values[:2], False, *values[2:], ours))
-
-    rows = []
-    for name in others:
-        of, minus = f"The same number in the condition {name}.", f"{name} minus {first}"
-        values = (metric.unit, low, high, metric.direction, of, null, definition.unscored_when)
-        rows.append(row(f"{metric.name}_{name}", f"{label}: {name}", *values))
-        of = f"{label} in the condition {name} minus that in {first}, item by item."
-        why = "one of the two is unscored on every item"
-        rows.append(row(f"{name}_difference", minus, metric.unit, -width, width, "none", of, "0", why))
-        if n > 1:
-            of = f"p of the difference of {name} from {first}, adjusted by Holm for {n} differences."
-            rows.append(row(f"{name}_p_holm", f"{minus}: p", "p-value", *SHARE, "none", of, "none", NO_TEST))
-    return rows
+def _ours(metric: str, label: str, *meaning: Any) -> CatalogueRow:
+    """Return the row of a number that every recipe has; meaning: unit to unscored_when."""
+    return CatalogueRow._make((metric, label, False, *meaning, "Culturemeter's recipes"))
 
 
 def _further(part: MetricPart) -> CatalogueRow:
@@ -316,7 +293,5 @@ _COUNTS = (
 )
 
 
-def _share(name: str, label: str, direction: str, about: str, source: str) -> CatalogueRow:
-    return CatalogueRow(
-        name, label, False, "fraction", *SHARE, direction, about, "none", "no judge answered", source
-    )
+def _share(name: str, label: str, direction: str, about: str) -> CatalogueRow:
+    return _ours(name, label, "fraction", *SHARE, direction, about, "none", "no judge answered")

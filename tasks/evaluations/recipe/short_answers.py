@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field
 
 from tasks.evaluations.recipe import own_score
+from tasks.evaluations.recipe.definition import SHORT, Flaw, TextRecipe, several
 from tasks.evaluations.recipe.items import Item
-from tasks.evaluations.recipe.kinds import ShortAnswer
-from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
+from tasks.evaluations.recipe.normal import STEPS, normalised, stands_in, steps_of
 from tasks.evaluations.recipe.study import Nulls
 from tasks.evaluations.recipe.texts import Asked, Said, TextStudy, Written
 from tasks.judging.panel import Opinions
@@ -20,12 +23,89 @@ from tasks.loop.replies import no_text
 from tasks.metrics.types import BoolArray, FloatArray
 
 
+def _known_steps(steps: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    if unknown := sorted({step for each in steps.values() for step in each} - STEPS.keys()):
+        raise ValueError(f"unknown step {', '.join(unknown)}; known: {', '.join(sorted(STEPS))}")
+    return steps
+
+
+class ShortAnswer(TextRecipe):
+    """Texts that are compared with accepted answers.
+
+    Attributes:
+        accepted: column with the accepted answers, separated by |. Needed unless there is a ``score``.
+        score: Python file whose function ``score`` gives the scores in place of ``accepted`` (``own_score``);
+            it runs only if the user allows it.
+        weights: column with one number per accepted answer; the greatest scores 1, the others in proportion;
+            "": every accepted answer scores 1.
+        match: equals: the whole text is an accepted answer; contains: the text contains one as words.
+        language: column with the language of an item's answers, for ``normalise``; "": none.
+        normalise: language, or * for all others -> steps in order (``normal.STEPS``).
+        within: as of ``Judged``.
+        cut_off: wrong: a text cut off at max_tokens is a lost answer; scored: every text is scored as it is,
+            line breaks included.
+    """
+
+    recipe = SHORT
+    nulls = ("commonest", "other_answer")
+
+    accepted: str = ""
+    score: str = ""
+    weights: str = ""
+    match: Literal["equals", "contains"] = "equals"
+    language: str = ""
+    normalise: Annotated[dict[str, tuple[str, ...]], AfterValidator(_known_steps)] = Field({})
+    within: str = ""
+    cut_off: Literal["wrong", "scored"] = "wrong"
+
+    @property
+    def columns(self) -> dict[str, Sequence[str]]:
+        own = {name: [getattr(self, name)] for name in ("accepted", "weights", "language", "within")}
+        return {**super().columns, **own}
+
+    @property
+    def null_models(self) -> tuple[str, ...]:
+        return (*(self.nulls if self.accepted else ()), *(("empty",) if self.score else ()))
+
+    def right(self, fields: Mapping[str, str]) -> tuple[str, ...]:
+        return several(fields[self.accepted]) if self.accepted else ()
+
+    def template_flaws(self) -> Iterator[Flaw]:
+        if not self.accepted and not self.score:
+            todo = "write it: the column with the accepted answers; or a score in Python"
+            yield Flaw("accepted", "it is missing", todo)
+        for name in ("match", "normalise", "weights") if self.score else ():
+            if name not in self.model_fields_set:
+                continue
+            yield Flaw(name, f"{self.score} gives the scores, so this is not read", "remove one of them")
+
+    def weights_of(self, fields: Mapping[str, str]) -> tuple[float, ...]:
+        """Return the score of each accepted answer: the greatest weight is 1."""
+        if not self.weights:
+            return (1.0,) * len(self.right(fields))
+        weights = [float(weight) for weight in several(fields[self.weights])]
+        return tuple(weight / max(weights) for weight in weights)
+
+    def flaws(self, fields: Mapping[str, str]) -> Iterator[Flaw]:
+        texts = self.right(fields)
+        if not texts and self.accepted:
+            yield Flaw(self.accepted, "it has no accepted answer", "write one")
+        if not self.weights:
+            return
+        cell = fields[self.weights]
+        try:
+            weights = [float(weight) for weight in several(cell)]
+        except ValueError:
+            weights = []
+        if len(weights) != len(texts) or not all(w > 0 and math.isfinite(w) for w in weights):
+            what = f"{cell!r} is not {len(texts)} numbers above 0"
+            yield Flaw(self.weights, what, "write as many as accepted answers")
+
+
 class ShortAnswerStudy(TextStudy):
     """Texts that are compared with accepted answers."""
 
-    @property
-    def definition(self) -> ShortAnswer:
-        return cast(ShortAnswer, self.loaded.definition)
+    definition: ShortAnswer
 
     def read_text(self, completion: Completion | None) -> Said:
         if self.definition.cut_off == "wrong":

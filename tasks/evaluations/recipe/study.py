@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,10 +19,12 @@ from tasks.evaluations.recipe.definition import MetricPart, Recipe, Wording
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.identity import digest
+from tasks.judging.controls import shuffled
 from tasks.judging.panel import Opinions, Panel
 from tasks.loop.requests import Engine, Later, Request
-from tasks.loop.rows import Clustered, Metric, Reasons, Slice, slices
+from tasks.loop.rows import Clustered, Metric, Slice, slices
 from tasks.loop.samples import Sample
+from tasks.loop.spread import spread
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.packs.prompts import rendered
 
@@ -41,6 +44,10 @@ NO_OTHER = "no other item to exchange with"
 
 KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by", "orders", "repetitions"}
 """Params in config_hash by value; items are there by content, judges by their engines."""
+
+
+_BY = (attrgetter("name"), attrgetter("cluster"))
+"""An item's name and cluster, by which items are spread."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class RecipeStudy(Clustered):
         """
         wanted = {column: getattr(params, column) for column in loaded.definition.slices}
         fitting = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
-        chosen = spread(fitting, getattr(params, "limit", None))
+        chosen = tuple(spread(fitting, getattr(params, "limit", None), *_BY))
         return cls(params, loaded, chosen, chosen)
 
     def ask(self, completions: Completions) -> Sequence[Request[Any]]:
@@ -224,46 +231,31 @@ class RecipeStudy(Clustered):
 
     def answer_frame(self, answers: RecipeAnswers, config: str) -> pl.DataFrame:
         """Return rows of ``item_answer``: one per item, condition, repetition and turn; null is missing."""
-        frames = []
+        n, texts_of = len(self.items), ("answer", "target", "unscored_reason", "lost")
+        targets, frames = [self.target(item) for item in self.items], []
         for condition, repeated in answers.repeated.items():
             for repetition, of in enumerate(repeated, 1):
-                place = self.label(condition), repetition
+                turns: list[tuple[Any, ...]] = [(of.texts, of.values, of.reasons, of.lost)]
                 if of.earlier:
-                    n = len(self.items)
-                    before = (
-                        np.full(n, np.nan),
-                        np.full(n, EARLIER),
-                        np.where(np.array(of.earlier) == "", of.lost, ""),
-                    )
-                    frames.append(self._turn(*place, 1, of.earlier, *before))
-                frames.append(
-                    self._turn(*place, 2 if of.earlier else 1, of.texts, of.values, of.reasons, of.lost)
-                )
-        return pl.concat(frames).with_columns(
-            config_hash=pl.lit(config), value=pl.col("value").fill_nan(None)
-        )
-
-    def _turn(
-        self, condition: str, repetition: int, turn: int, texts: Sequence[str], values: FloatArray,
-        reasons: Sequence[str] | Reasons, lost: Sequence[str] | Reasons,
-    ) -> pl.DataFrame:  # fmt: skip
-        n = len(self.items)
-        return pl.DataFrame(
-            {
-                "config_hash": [""] * n,
-                "condition": [condition] * n,
-                "repetition": [repetition] * n,
-                "turn": [turn] * n,
-                "item": self.names.tolist(),
-                "cluster": self.clusters.tolist(),
-                "answer": [text or None for text in texts],
-                "target": [self.target(item) for item in self.items],
-                "value": values,
-                "unscored_reason": [reason or None for reason in reasons],
-                "lost": [why or None for why in lost],
-            },
-            schema_overrides=dict.fromkeys(("answer", "target", "unscored_reason", "lost"), pl.String),
-        )
+                    lost = np.where(np.array(of.earlier) == "", of.lost, "")
+                    turns.insert(0, (of.earlier, np.full(n, np.nan), np.full(n, EARLIER), lost))
+                for turn, (texts, values, reasons, lost) in enumerate(turns, 1):
+                    rows = {
+                        "config_hash": [config] * n,
+                        "condition": [self.label(condition)] * n,
+                        "repetition": [repetition] * n,
+                        "turn": [turn] * n,
+                        "item": self.names.tolist(),
+                        "cluster": self.clusters.tolist(),
+                        "answer": [text or None for text in texts],
+                        "target": targets,
+                        "value": values,
+                        "unscored_reason": [reason or None for reason in reasons],
+                        "lost": [why or None for why in lost],
+                    }
+                    schema = dict.fromkeys(texts_of, pl.String)
+                    frames.append(pl.DataFrame(rows, schema_overrides=schema))
+        return pl.concat(frames).with_columns(pl.col("value").fill_nan(None))
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
         """Return every slice with its items, the overall one first."""
@@ -278,7 +270,7 @@ class RecipeStudy(Clustered):
     @cached_property
     def drawn(self) -> BoolArray:
         """Return [items] whose null answers are judged: ``nulls`` of them, spread over clusters."""
-        chosen = {item.name for item in spread(self.items, getattr(self.params, "nulls", None))}
+        chosen = {item.name for item in spread(self.items, getattr(self.params, "nulls", None), *_BY)}
         return np.array([item.name in chosen for item in self.items])
 
     @cached_property
@@ -288,20 +280,13 @@ class RecipeStudy(Clustered):
         Both have the same value of ``within``. Items without another one are left out.
         """
         within, kind = getattr(self.definition, "within", ""), getattr(self.definition, "kind", "")
-        rings: dict[str, list[Item]] = {}
-        for item in sorted(self.items, key=lambda item: digest([self.loaded.name, item.name])):
-            rings.setdefault(item.fields[within] if within else "", []).append(item)
-        names: dict[str, str] = {}
-        for ring in rings.values():
-            clusters = [(item.cluster, item.fields[kind] if kind else None) for item in ring]
-            if len({cluster for cluster, _ in clusters}) < 2 or (kind and len({k for _, k in clusters}) < 2):
-                continue
-            for place, (item, (cluster, own)) in enumerate(zip(ring, clusters, strict=True)):
-                steps = ((place + step) % len(ring) for step in range(1, len(ring)))
-                fits = (p for p in steps if clusters[p][0] != cluster and (not kind or clusters[p][1] != own))
-                if (other := next(fits, None)) is not None:
-                    names[item.name] = ring[other].name
-        return names
+        rings: dict[str, dict[str, str]] = {}
+        for item in self.items:
+            rings.setdefault(item.fields[within] if within else "", {})[item.name] = item.name
+        kinds = [frozenset({("kind", item.fields[kind])} if kind else ()) for item in self.items]
+        families = {i.name: own | {i.cluster} for i, own in zip(self.items, kinds, strict=True)}
+        swapped = (shuffled(ring, families, self.loaded.name) for ring in rings.values())
+        return {name: other for of_ring in swapped for name, other in of_ring.items()}
 
     @cached_property
     def materials(self) -> dict[str, str]:
@@ -334,18 +319,3 @@ def params_of(
     name = "".join(part.capitalize() for part in loaded.name.split("_")) + "Params"
     kind: type[Params] = create_model(name, __base__=study.base, __doc__=definition.title, **knobs)
     return kind
-
-
-def spread(items: Sequence[Item], n: int | None) -> tuple[Item, ...]:
-    """Return at most n items by name: one of each cluster, then a second, in the order of a hash.
-
-    The items' order has no effect; a larger n returns the same items and more.
-    """
-    if n is None or n >= len(items):
-        return tuple(items)
-    taken: dict[str, int] = {}
-    ranked = []
-    for item in sorted(items, key=lambda item: digest([item.name])):
-        taken[item.cluster] = taken.get(item.cluster, 0) + 1
-        ranked.append((taken[item.cluster], digest([item.name]), item))
-    return tuple(sorted((item for *_, item in sorted(ranked, key=lambda r: r[:2])[:n]), key=lambda i: i.name))

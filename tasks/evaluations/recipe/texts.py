@@ -15,7 +15,7 @@ from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.contract import Completions, GenerationParams, Params
 from tasks.evaluations.recipe.definition import MOST_REPETITIONS, TextRecipe
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
-from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.prompted import ConditionScores, to_candidates
 from tasks.evaluations.recipe.study import EXCHANGED, HEADLINE, NO_OTHER, RecipeAnswers, RecipeStudy
 from tasks.judging.panel import USUAL_TEXT, Call, Opinions
 from tasks.loop.budget import at_most
@@ -77,9 +77,7 @@ class TextStudy(RecipeStudy):
 
     base = GenerationParams
 
-    @property
-    def definition(self) -> TextRecipe:
-        return cast(TextRecipe, self.loaded.definition)
+    definition: TextRecipe
 
     @classmethod
     def knobs(cls, definition: TextRecipe) -> dict[str, Any]:
@@ -122,11 +120,7 @@ class TextStudy(RecipeStudy):
 
     def request(self, label: str, prompts: Iterable[Prompt]) -> Prompts:
         """Return a request to the model."""
-        params = self.params
-        sampling = Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed)
-        return Prompts(
-            topic=self.loaded.name, label=label, batch=params.batch, prompts=list(prompts), sampling=sampling
-        )
+        return to_candidates(self.params, self.loaded.name, label, prompts)
 
     @cached_property
     def first_requests(self) -> list[Prompts]:

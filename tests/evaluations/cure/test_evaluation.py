@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -13,7 +14,7 @@ import pytest
 from tasks.evaluations.contract import Cohort, Completions
 from tasks.evaluations.cure.evaluation import EVALUATION, ask, later, size
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.scores import CureAnswers, answers_of
+from tasks.evaluations.cure.read import CureAnswers, answers_of
 from tasks.evaluations.cure.study import CureStudy
 from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.budget import at_most
@@ -141,7 +142,15 @@ def test_planned_judge_calls_and_tokens_bound_the_real_ones(make_study: MakeStud
     tokens = [g.prompt_tokens + g.completion_tokens for g in most]
     assert max(tokens) <= announced[0].tokens < 2 * max(tokens)
     assert size(study).endswith("normad 2, specnorm 2") == (nulls == 2)
-    assert size(make_study(judges=[])) == "normad 6, casa 4, culturebank 6, specnorm 3"
+
+
+def test_size_names_rows_that_are_no_items_and_not_those_that_were_not_chosen(make_study: MakeStudy) -> None:
+    study = make_study(judges=[])
+    assert size(study) == "normad 6, casa 4, culturebank 6, specnorm 3"
+    dropped = {"normad": {"duplicate": 2, "not_chosen": 3}, "casa": {"unchanged_query": 4}}
+    dropped["casa"]["unknown_country"] = 1
+    of_files = replace(study, chosen=replace(study.chosen, dropped=dropped))
+    assert size(of_files).endswith("specnorm 3; rows left out: normad duplicate 2, casa unchanged_query 4")
 
 
 def test_missing_judge_leaves_its_metrics_unscored_and_labels_scored(study: CureStudy) -> None:

@@ -12,6 +12,5 @@ WHERE r.evaluation = 'culturall' AND NOT r.is_null AND v.metric = 'match_read' A
     AND NOT EXISTS (FROM metric_value AS j WHERE j.run_id = r.run_id AND j.metric = 'judge_match_agreement');
 
 COMMENT ON VIEW culturall_doubt IS 'Rows that culturall adds to the view doubt: judges that fail their own check (culturall_judge.flagged), and accuracy by match where matching does not read over 5 % of the answers.';
-COMMENT ON COLUMN culturall_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN culturall_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN culturall_doubt.reason IS 'Reason not to trust the headline.';

@@ -67,9 +67,7 @@ LEFT JOIN checked USING (config_hash)
 ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.config_hash, place;
 
 COMMENT ON VIEW leaderboard_culturall IS 'One row per configuration and model: newest configuration first, models by accuracy, then null models. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_culturall.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_culturall.place IS 'Order in the configuration, from 1: models by accuracy, then null models.';
-COMMENT ON COLUMN leaderboard_culturall.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_culturall.model IS 'Model; null:constant-letter always gives the commonest letter, null:other-answer another item''s answer.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy IS 'Share of all items answered rightly in their own language, as judges decide or, without judges, matching; refused, empty and cut-off answers are wrong; NULL if not run or unscored.';
 COMMENT ON COLUMN leaderboard_culturall.ci_low IS 'Lower end of the 95 % interval of accuracy, over regions, or over items if all are of one region; by match it holds all answers that are not read as wrong.';
@@ -106,6 +104,3 @@ COMMENT ON COLUMN leaderboard_culturall.self_preference IS 'Whether a judge and 
 COMMENT ON COLUMN leaderboard_culturall.n_scored IS 'Number of items from which accuracy is computed.';
 COMMENT ON COLUMN leaderboard_culturall.n_items IS 'Number of items sent to the model.';
 COMMENT ON COLUMN leaderboard_culturall.n_not_checked IS 'Number of items that no person has checked.';
-COMMENT ON COLUMN leaderboard_culturall.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_culturall.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN leaderboard_culturall.is_null IS 'Whether the row is of a null model.';

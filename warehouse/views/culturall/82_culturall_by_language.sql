@@ -24,10 +24,7 @@ WHERE r.evaluation = 'culturall' AND v.metric = 'accuracy' AND v.slice_kind = 'l
 ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_hash, place;
 
 COMMENT ON VIEW culturall_by_language IS 'Accuracy in the items'' own language, by language. Compare within one config_hash only.';
-COMMENT ON COLUMN culturall_by_language.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN culturall_by_language.place IS 'Order in the configuration, from 1: by language; within each, models by accuracy, then null models.';
-COMMENT ON COLUMN culturall_by_language.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN culturall_by_language.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_language.language IS 'Language, ISO 639-1.';
 COMMENT ON COLUMN culturall_by_language.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_language.ci_low IS 'Lower end of the 95 % interval, over regions; over items if all are of one region or each has its own; NULL for two to four regions with several items.';
@@ -39,6 +36,3 @@ COMMENT ON COLUMN culturall_by_language.unscored_reason IS 'Why there is no accu
 COMMENT ON COLUMN culturall_by_language.n_regions IS 'Number of regions of the language''s items.';
 COMMENT ON COLUMN culturall_by_language.no_interval_reason IS 'Reason if the language has too few regions for an interval; NULL if it has enough, only one, or one item in each.';
 COMMENT ON COLUMN culturall_by_language.judge_flagged IS 'Whether a judge fails its own check in this language or overall.';
-COMMENT ON COLUMN culturall_by_language.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN culturall_by_language.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_language.is_null IS 'Whether the row is of a null model.';

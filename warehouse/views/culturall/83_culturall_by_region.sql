@@ -16,10 +16,7 @@ WHERE r.evaluation = 'culturall' AND v.metric = 'accuracy' AND v.slice_kind = 'r
 ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_hash, place;
 
 COMMENT ON VIEW culturall_by_region IS 'Accuracy in the items'' own language, by region. Compare within one config_hash only.';
-COMMENT ON COLUMN culturall_by_region.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN culturall_by_region.place IS 'Order in the configuration, from 1: by region; within each, models by accuracy, then null models.';
-COMMENT ON COLUMN culturall_by_region.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN culturall_by_region.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_region.region IS 'Region, ISO 3166-1 alpha-2.';
 COMMENT ON COLUMN culturall_by_region.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_region.ci_low IS 'Lower end of the 95 % interval, over items.';
@@ -29,6 +26,3 @@ COMMENT ON COLUMN culturall_by_region.n_scored IS 'Number of items from which ac
 COMMENT ON COLUMN culturall_by_region.n_unscored IS 'Number of items without a score.';
 COMMENT ON COLUMN culturall_by_region.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';
 COMMENT ON COLUMN culturall_by_region.judge_flagged IS 'Whether a judge fails its own check.';
-COMMENT ON COLUMN culturall_by_region.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN culturall_by_region.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_region.is_null IS 'Whether the row is of a null model.';

@@ -16,10 +16,7 @@ WHERE r.evaluation = 'culturall' AND v.metric = 'accuracy' AND v.slice_kind = 't
 ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_hash, place;
 
 COMMENT ON VIEW culturall_by_topic IS 'Accuracy in the items'' own language, by topic. Compare within one config_hash only.';
-COMMENT ON COLUMN culturall_by_topic.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN culturall_by_topic.place IS 'Order in the configuration, from 1: by topic; within each, models by accuracy, then null models.';
-COMMENT ON COLUMN culturall_by_topic.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN culturall_by_topic.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_topic.topic IS 'One of the 16 topics.';
 COMMENT ON COLUMN culturall_by_topic.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_topic.ci_low IS 'Lower end of the 95 % interval, over regions; over items if all are of one region or each has its own; NULL for two to four regions with several items.';
@@ -29,6 +26,3 @@ COMMENT ON COLUMN culturall_by_topic.n_scored IS 'Number of items from which acc
 COMMENT ON COLUMN culturall_by_topic.n_unscored IS 'Number of items without a score.';
 COMMENT ON COLUMN culturall_by_topic.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';
 COMMENT ON COLUMN culturall_by_topic.judge_flagged IS 'Whether a judge fails its own check.';
-COMMENT ON COLUMN culturall_by_topic.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN culturall_by_topic.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_topic.is_null IS 'Whether the row is of a null model.';

@@ -16,10 +16,7 @@ WHERE r.evaluation = 'culturall' AND v.metric = 'accuracy' AND v.slice_kind IN (
 ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_hash, place;
 
 COMMENT ON VIEW culturall_by_difficulty IS 'Accuracy in the items'' own language, by difficulty. Compare within one config_hash only.';
-COMMENT ON COLUMN culturall_by_difficulty.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN culturall_by_difficulty.place IS 'Order in the configuration, from 1: by difficulty; within each, models by accuracy, then null models.';
-COMMENT ON COLUMN culturall_by_difficulty.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN culturall_by_difficulty.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_difficulty.difficulty IS 'easy, medium or hard, by the number of the cohort''s other models that solve the items; if is_published, by the 15 published settings.';
 COMMENT ON COLUMN culturall_by_difficulty.is_published IS 'Whether the 15 published settings define the difficulty, and not the cohort''s other models.';
 COMMENT ON COLUMN culturall_by_difficulty.accuracy IS 'Share of items answered rightly; NULL if unscored.';
@@ -30,6 +27,3 @@ COMMENT ON COLUMN culturall_by_difficulty.n_scored IS 'Number of items from whic
 COMMENT ON COLUMN culturall_by_difficulty.n_unscored IS 'Number of items without a score.';
 COMMENT ON COLUMN culturall_by_difficulty.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';
 COMMENT ON COLUMN culturall_by_difficulty.judge_flagged IS 'Whether a judge fails its own check.';
-COMMENT ON COLUMN culturall_by_difficulty.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN culturall_by_difficulty.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_difficulty.is_null IS 'Whether the row is of a null model.';

@@ -12,6 +12,5 @@ GROUP BY v.run_id, v.metric
 HAVING NOT coalesce(bool_and(flag.value = 1), false);
 
 COMMENT ON VIEW cure_doubt IS 'Rows that cure adds to the view doubt: judges that do not distinguish an item''s explanation from another item''s.';
-COMMENT ON COLUMN cure_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN cure_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN cure_doubt.reason IS 'Reason not to trust the headline.';

@@ -70,9 +70,7 @@ LEFT JOIN preference USING (run_id)
 ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.config_hash, place;
 
 COMMENT ON VIEW leaderboard_cure IS 'One row per configuration, benchmark and model: newest configuration first; within a benchmark, models whose explanations are distinguished from shuffled ones, by value, then the other models, then null models. Compare within one config_hash and benchmark only.';
-COMMENT ON COLUMN leaderboard_cure.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_cure.place IS 'Order in the configuration, from 1: by benchmark; within each, models whose explanations are distinguished from shuffled ones, by value, then the other models, then null models.';
-COMMENT ON COLUMN leaderboard_cure.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_cure.model IS 'Model; null:majority always gives the commonest label, null:prior draws labels with the frequencies of the gold labels.';
 COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN leaderboard_cure.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not run or unscored.';
@@ -107,6 +105,3 @@ COMMENT ON COLUMN leaderboard_cure.n_items IS 'Number of items sent to the model
 COMMENT ON COLUMN leaderboard_cure.thin_scored IS 'Number of items in thin_em: a lost label counts as wrong.';
 COMMENT ON COLUMN leaderboard_cure.thick_scored IS 'Number of items in thick_em: a lost label counts as wrong.';
 COMMENT ON COLUMN leaderboard_cure.n_judged IS 'Number of scored explanations: a lost one scores 0.';
-COMMENT ON COLUMN leaderboard_cure.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_cure.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN leaderboard_cure.is_null IS 'Whether the row is of a null model.';

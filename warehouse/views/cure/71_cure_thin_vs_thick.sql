@@ -38,11 +38,7 @@ SELECT config_hash,
 FROM wide;
 
 COMMENT ON VIEW cure_thin_vs_thick IS 'Comparison of labels generated alone with labels generated with an explanation, by benchmark and model, where both modes were run.';
-COMMENT ON COLUMN cure_thin_vs_thick.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN cure_thin_vs_thick.place IS 'Order in the configuration, from 1: by benchmark; within each, models, then null models.';
-COMMENT ON COLUMN cure_thin_vs_thick.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN cure_thin_vs_thick.model IS 'Model.';
-COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_thin_vs_thick.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_thin_vs_thick.thin_em IS 'Exact match of labels generated alone; a lost label is wrong.';
 COMMENT ON COLUMN cure_thin_vs_thick.thick_em IS 'Exact match of labels generated with an explanation; a lost label is wrong.';
@@ -59,5 +55,3 @@ COMMENT ON COLUMN cure_thin_vs_thick.n_countries IS 'Number of countries from wh
 COMMENT ON COLUMN cure_thin_vs_thick.n_scored IS 'Number of items sent in both modes.';
 COMMENT ON COLUMN cure_thin_vs_thick.n_unscored IS 'Number of items sent in only one mode.';
 COMMENT ON COLUMN cure_thin_vs_thick.unscored_reason IS 'Why there is no difference; NULL if there is one.';
-COMMENT ON COLUMN cure_thin_vs_thick.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN cure_thin_vs_thick.finished_at IS 'When the run ended (UTC).';

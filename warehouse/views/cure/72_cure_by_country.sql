@@ -35,10 +35,6 @@ FROM wide
 LEFT JOIN country AS c ON c.country = wide.country;
 
 COMMENT ON VIEW cure_by_country IS 'The leaderboard''s numbers country by country. A country has few items, so read the intervals.';
-COMMENT ON COLUMN cure_by_country.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN cure_by_country.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN cure_by_country.model IS 'Model.';
-COMMENT ON COLUMN cure_by_country.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_by_country.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_by_country.country IS 'Country: country.country. Items without a known country are left out.';
 COMMENT ON COLUMN cure_by_country.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not run or unscored.';
@@ -58,5 +54,3 @@ COMMENT ON COLUMN cure_by_country.thin_scored IS 'Number of items in thin_em: a 
 COMMENT ON COLUMN cure_by_country.thick_scored IS 'Number of items in thick_em: a lost label counts as wrong.';
 COMMENT ON COLUMN cure_by_country.n_judged IS 'Number of scored explanations: a lost one scores 0.';
 COMMENT ON COLUMN cure_by_country.country_name IS 'Name of the country: country.name.';
-COMMENT ON COLUMN cure_by_country.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN cure_by_country.finished_at IS 'When the run ended (UTC).';

@@ -15,7 +15,6 @@ FROM score
 GROUP BY config_hash, benchmark, metric, mode;
 
 COMMENT ON VIEW cure_over_models IS 'Spread of models'' label scores by benchmark and mode, as in figures 2 and 3 of Vo and Koyejo 2025. Null models are left out.';
-COMMENT ON COLUMN cure_over_models.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN cure_over_models.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_over_models.metric IS 'exact_match, f1_micro or f1_macro.';
 COMMENT ON COLUMN cure_over_models.mode IS 'thin: the label alone. thick: with an explanation.';

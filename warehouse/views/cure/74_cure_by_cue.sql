@@ -26,10 +26,6 @@ FROM part
 GROUP BY ALL;
 
 COMMENT ON VIEW cure_by_cue IS 'SpecNorm by the cues of its items, and by specificity, which is the number of cues (Vo and Koyejo 2025, table 2). An item counts under each of its cues.';
-COMMENT ON COLUMN cure_by_cue.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN cure_by_cue.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN cure_by_cue.model IS 'Model.';
-COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_by_cue.benchmark IS 'specnorm, or a pack''s benchmark of the same form.';
 COMMENT ON COLUMN cure_by_cue.broken_down_by IS 'cue or specificity.';
 COMMENT ON COLUMN cure_by_cue.value_of IS 'Cue: region, ethnicity, religion, age, gender, occupation, marital_status. Specificity: low (one cue), medium (two or three), high (four or more).';
@@ -43,5 +39,3 @@ COMMENT ON COLUMN cure_by_cue.ci_high IS 'Upper end of the 95 % interval of valu
 COMMENT ON COLUMN cure_by_cue.null_value IS 'Score of the best of three null explanations, over the same items whose null explanations are judged; for a slice without any, over the benchmark''s items.';
 COMMENT ON COLUMN cure_by_cue.n_items IS 'Number of items sent to the model.';
 COMMENT ON COLUMN cure_by_cue.n_judged IS 'Number of scored explanations: a lost one scores 0.';
-COMMENT ON COLUMN cure_by_cue.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN cure_by_cue.finished_at IS 'When the run ended (UTC).';

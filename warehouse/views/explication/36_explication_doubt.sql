@@ -17,6 +17,5 @@ WHERE r.evaluation = 'explication' AND NOT r.is_null
     AND own.value - n.value <= sqrt((own.value - own.ci_low) ** 2 + (coalesce(n.ci_high, n.value) - n.value) ** 2);
 
 COMMENT ON VIEW explication_doubt IS 'Rows that explication adds to the view doubt: judges that do not distinguish a recommendation from another persona''s, and null conversations whose questions are graded as high.';
-COMMENT ON COLUMN explication_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN explication_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN explication_doubt.reason IS 'Reason not to trust the headline.';

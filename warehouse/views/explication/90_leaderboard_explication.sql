@@ -61,9 +61,7 @@ LEFT JOIN flag USING (run_id)
 LEFT JOIN effect USING (run_id);
 
 COMMENT ON VIEW leaderboard_explication IS 'One row per model and condition; null recommenders last. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_explication.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_explication.place IS 'Order in the configuration, from 1: control, then treatment; within each, models whose recommendations the judges distinguish from shuffled ones, by APR, then the other models; null recommenders last.';
-COMMENT ON COLUMN leaderboard_explication.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_explication.model IS 'Model; null:generic gives everybody the same recommendation at once, null:fixed after the same fixed questions.';
 COMMENT ON COLUMN leaderboard_explication.condition IS 'control, or treatment: the model was reminded that preferences are individual; empty for null recommenders.';
 COMMENT ON COLUMN leaderboard_explication.apr IS 'Appropriateness, 1 to 10, by the judges; NULL if unscored.';
@@ -95,6 +93,4 @@ COMMENT ON COLUMN leaderboard_explication.tells_real_from_shuffled IS 'Whether t
 COMMENT ON COLUMN leaderboard_explication.self_preference IS 'Whether a judge and the model are of one model family.';
 COMMENT ON COLUMN leaderboard_explication.treatment_effect IS 'APR in treatment minus control, paired; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_explication.treatment_p_holm IS 'Two-sided p of treatment_effect on APR, which is tested alone; NULL for fewer than six personas.';
-COMMENT ON COLUMN leaderboard_explication.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_explication.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_explication.is_null IS 'Whether the row is of a null recommender, not of a model.';

@@ -27,8 +27,6 @@ LEFT JOIN explication_persona AS p USING (persona)
 LEFT JOIN country AS c ON c.country = p.country;
 
 COMMENT ON VIEW explication_by_persona IS 'The leaderboard''s numbers persona by persona: means over repetitions and tasks. Few conversations each.';
-COMMENT ON COLUMN explication_by_persona.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN explication_by_persona.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN explication_by_persona.model IS 'Model; null recommenders are only on the leaderboard.';
 COMMENT ON COLUMN explication_by_persona.interaction IS 'Quality of the questions to the user, 1 to 10, by the judges; NULL if unscored.';
 COMMENT ON COLUMN explication_by_persona.instruction_following IS 'Instruction following, 1 to 5, by the judges; NULL if unscored.';
@@ -37,8 +35,6 @@ COMMENT ON COLUMN explication_by_persona.facts_used IS 'Share of facts that the 
 COMMENT ON COLUMN explication_by_persona.violated IS 'Share of decidable constraints that were violated.';
 COMMENT ON COLUMN explication_by_persona.n_conversations IS 'Number of conversations of the persona under the condition.';
 COMMENT ON COLUMN explication_by_persona.n_judged IS 'Number of these conversations with an APR.';
-COMMENT ON COLUMN explication_by_persona.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN explication_by_persona.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN explication_by_persona.apr IS 'Appropriateness, 1 to 10, by the judges; NULL if unscored.';
 COMMENT ON COLUMN explication_by_persona.apr_null IS 'Grade of the best null conversation by the same judges: another persona''s recommendation, a silent user, a generic recommendation at once, or one after fixed questions.';
 COMMENT ON COLUMN explication_by_persona.place IS 'Order: by persona, condition and model.';

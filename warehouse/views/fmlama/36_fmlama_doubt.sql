@@ -22,6 +22,5 @@ JOIN common AS c USING (config_hash, metric)
 WHERE own.value - c.value <= sqrt((own.value - own.ci_low) ** 2 + (c.highest - c.value) ** 2);
 
 COMMENT ON VIEW fmlama_doubt IS 'Rows that fmlama adds to the view doubt: scores that are also reached by naming common ingredients.';
-COMMENT ON COLUMN fmlama_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN fmlama_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN fmlama_doubt.reason IS 'Reason not to trust the headline.';

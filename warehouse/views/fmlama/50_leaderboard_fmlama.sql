@@ -41,11 +41,7 @@ FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_fmlama IS 'One row per configuration, model, languages and country_mentioned: newest configuration first; within each, models by mAP, then baselines. Compare only within one config_hash and one pair of languages, since other candidates make a different task.';
-COMMENT ON COLUMN leaderboard_fmlama.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_fmlama.place IS 'Order in the configuration, from 1: by languages and country_mentioned; within each, models by mAP, then baselines.';
-COMMENT ON COLUMN leaderboard_fmlama.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard_fmlama.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_fmlama.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN leaderboard_fmlama.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN leaderboard_fmlama.country_mentioned IS 'Whether the template names the country of origin.';
@@ -71,5 +67,3 @@ COMMENT ON COLUMN leaderboard_fmlama.unspellable IS 'Number of candidates that t
 COMMENT ON COLUMN leaderboard_fmlama.mws_low IS 'Lower end of the 95 % interval of mws, over dishes.';
 COMMENT ON COLUMN leaderboard_fmlama.mws_high IS 'Upper end of the 95 % interval of mws, over dishes.';
 COMMENT ON COLUMN leaderboard_fmlama.mws_n IS 'Number of pairs of dish and wording from which mws is computed.';
-COMMENT ON COLUMN leaderboard_fmlama.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_fmlama.finished_at IS 'When the run ended (UTC).';

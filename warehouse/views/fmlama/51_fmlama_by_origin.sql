@@ -23,10 +23,6 @@ WHERE r.evaluation = 'fmlama' AND v.slice_kind = 'condition_origin'
 GROUP BY ALL;
 
 COMMENT ON VIEW fmlama_by_origin IS 'The leaderboard''s numbers origin by origin.';
-COMMENT ON COLUMN fmlama_by_origin.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN fmlama_by_origin.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN fmlama_by_origin.model IS 'Model.';
-COMMENT ON COLUMN fmlama_by_origin.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_by_origin.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_by_origin.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_by_origin.country_mentioned IS 'Whether the template names the country of origin.';
@@ -44,5 +40,3 @@ COMMENT ON COLUMN fmlama_by_origin.country_gain_p IS 'Holm-adjusted p of country
 COMMENT ON COLUMN fmlama_by_origin.error_foreign IS 'Share of foreign ingredients among false predictions.';
 COMMENT ON COLUMN fmlama_by_origin.mes IS 'Share of top predictions that the judge marks Correct; NULL without a judge.';
 COMMENT ON COLUMN fmlama_by_origin.n_scored IS 'Number of pairs of dish and wording from which map is computed.';
-COMMENT ON COLUMN fmlama_by_origin.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN fmlama_by_origin.finished_at IS 'When the run ended (UTC).';

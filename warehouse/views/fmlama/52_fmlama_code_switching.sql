@@ -10,10 +10,7 @@ FROM leaderboard_fmlama
 WHERE NOT country_mentioned;
 
 COMMENT ON VIEW fmlama_code_switching IS 'The matrix P(main language, subject language): mAP of every pair of languages, one row per pair, without the country.';
-COMMENT ON COLUMN fmlama_code_switching.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_code_switching.place IS 'Order in the configuration, from 1: models, then baselines, by language.';
-COMMENT ON COLUMN fmlama_code_switching.model IS 'Model.';
-COMMENT ON COLUMN fmlama_code_switching.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_code_switching.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_code_switching.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_code_switching.map IS 'Mean average precision, 0 to 1; NULL if unscored.';
@@ -21,4 +18,3 @@ COMMENT ON COLUMN fmlama_code_switching.ci_low IS 'Lower end of the 95 % interva
 COMMENT ON COLUMN fmlama_code_switching.ci_high IS 'Upper end of the 95 % interval of map, over dishes.';
 COMMENT ON COLUMN fmlama_code_switching.null_map IS 'map of a random ranking.';
 COMMENT ON COLUMN fmlama_code_switching.change IS 'map minus the map of prompts wholly in the main language.';
-COMMENT ON COLUMN fmlama_code_switching.run_id IS 'Run: run.run_id.';

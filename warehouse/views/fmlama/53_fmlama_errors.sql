@@ -13,9 +13,6 @@ FROM counted
 WINDOW of_origin AS (PARTITION BY run_id, main_language, subject_language, country_mentioned, origin);
 
 COMMENT ON VIEW fmlama_errors IS 'The false predictions of every model and origin, most frequent first, over all templates.';
-COMMENT ON COLUMN fmlama_errors.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN fmlama_errors.model IS 'Model.';
-COMMENT ON COLUMN fmlama_errors.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_errors.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_errors.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_errors.country_mentioned IS 'Whether the template names the country of origin.';
@@ -25,4 +22,3 @@ COMMENT ON COLUMN fmlama_errors.outcome IS 'local: an ingredient of other dishes
 COMMENT ON COLUMN fmlama_errors.times IS 'Number of times.';
 COMMENT ON COLUMN fmlama_errors.share IS 'Share of the origin''s false predictions.';
 COMMENT ON COLUMN fmlama_errors.rank IS 'Place among the origin''s false predictions, from 1.';
-COMMENT ON COLUMN fmlama_errors.run_id IS 'Run: run.run_id.';

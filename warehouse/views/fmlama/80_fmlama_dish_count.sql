@@ -11,7 +11,6 @@ SELECT config_hash, row_number() OVER (PARTITION BY config_hash ORDER BY main_la
 FROM counted;
 
 COMMENT ON VIEW fmlama_dish_count IS 'Number of dishes of each origin, by prompt language.';
-COMMENT ON COLUMN fmlama_dish_count.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_dish_count.place IS 'Order in the configuration, from 1: by language and origin.';
 COMMENT ON COLUMN fmlama_dish_count.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_dish_count.origin IS 'Origin, or origin group, of the dishes.';

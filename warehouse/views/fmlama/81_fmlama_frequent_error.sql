@@ -8,10 +8,7 @@ FROM fmlama_errors
 WHERE rank <= 5 AND main_language = subject_language;
 
 COMMENT ON VIEW fmlama_frequent_error IS 'The five most frequent false predictions of every model and origin, where sentence and dish are in one language.';
-COMMENT ON COLUMN fmlama_frequent_error.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_frequent_error.place IS 'Order in the configuration, from 1: models, then baselines; within each model, by condition, origin and rank.';
-COMMENT ON COLUMN fmlama_frequent_error.model IS 'Model.';
-COMMENT ON COLUMN fmlama_frequent_error.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_frequent_error.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_frequent_error.country_mentioned IS 'Whether the sentence names the country of origin.';
 COMMENT ON COLUMN fmlama_frequent_error.origin IS 'Origin, or origin group, of the dishes.';

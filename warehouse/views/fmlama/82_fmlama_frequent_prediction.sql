@@ -18,9 +18,7 @@ SELECT config_hash,
 FROM ranked;
 
 COMMENT ON VIEW fmlama_frequent_prediction IS 'The five candidates that each model predicts most often, right or wrong, where sentence and dish are in one language.';
-COMMENT ON COLUMN fmlama_frequent_prediction.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_frequent_prediction.place IS 'Order in the configuration, from 1: by model, condition and rank.';
-COMMENT ON COLUMN fmlama_frequent_prediction.model IS 'Model.';
 COMMENT ON COLUMN fmlama_frequent_prediction.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_frequent_prediction.country_mentioned IS 'Whether the sentence names the country of origin.';
 COMMENT ON COLUMN fmlama_frequent_prediction.candidate IS 'Prediction.';

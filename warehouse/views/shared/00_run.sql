@@ -17,7 +17,6 @@ JOIN renamed AS r ON r.config_hash = b.config_hash AND b.model[position('(' IN b
 GROUP BY b.run_id, b.config_hash, b.model;
 
 COMMENT ON VIEW renamed_run IS 'Runs whose model is shown under another name than they were saved with (model_name).';
-COMMENT ON COLUMN renamed_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN renamed_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN renamed_run.saved IS 'Name that the run was saved with: run_base.model.';
 COMMENT ON COLUMN renamed_run.model IS 'Name to show.';

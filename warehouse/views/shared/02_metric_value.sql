@@ -8,7 +8,6 @@ SELECT run_id, model, metric, slice_kind, slice, value, unscored_reason, n_score
 FROM metric_row;
 
 COMMENT ON VIEW metric_value IS 'Numbers of all runs, one row each. An unscored number is NULL with a reason, never NaN and never 0.';
-COMMENT ON COLUMN metric_value.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN metric_value.model IS 'Model: run.model.';
 COMMENT ON COLUMN metric_value.metric IS 'Metric: metric.metric of the run''s evaluation.';
 COMMENT ON COLUMN metric_value.slice_kind IS 'overall, domain, question, country and so on.';

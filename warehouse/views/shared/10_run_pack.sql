@@ -6,8 +6,6 @@ SELECT run_id, evaluation, config_hash, split_part(pinned, '@', 1) AS pack, spli
 FROM named;
 
 COMMENT ON VIEW run_pack IS 'Packs that each run used: one row per run and pack.';
-COMMENT ON COLUMN run_pack.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN run_pack.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN run_pack.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN run_pack.pack IS 'Name of the pack in that run.';
 COMMENT ON COLUMN run_pack.pack_hash IS 'Content that was used: pack.pack_hash.';

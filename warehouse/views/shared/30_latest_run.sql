@@ -21,12 +21,6 @@ QUALIFY row_number() OVER (
 
 COMMENT ON VIEW latest_run IS 'The newest finished run of each model under each configuration, which leaderboards show. Several engines with the same weights share one row.';
 COMMENT ON COLUMN latest_run.evaluation IS 'Name of the evaluation.';
-COMMENT ON COLUMN latest_run.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN latest_run.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN latest_run.model IS 'Model.';
-COMMENT ON COLUMN latest_run.is_null IS 'Whether the row is of a null model.';
-COMMENT ON COLUMN latest_run.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN latest_run.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN latest_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN latest_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN latest_run.n_answers IS 'Number of answers of the run: run.n_answers.';

@@ -7,10 +7,6 @@ WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard IS 'The overall numbers of all evaluations, one row each: newest finished run of each model and configuration. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard.evaluation IS 'Name of the evaluation.';
-COMMENT ON COLUMN leaderboard.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard.model IS 'Model.';
-COMMENT ON COLUMN leaderboard.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard.metric IS 'Metric: metric.metric of the evaluation.';
 COMMENT ON COLUMN leaderboard.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
 COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % interval; NULL if there are too few units for its coverage to hold (docs/intervals.md).';
@@ -18,5 +14,3 @@ COMMENT ON COLUMN leaderboard.ci_high IS 'Upper end of the 95 % interval; NULL i
 COMMENT ON COLUMN leaderboard.null_value IS 'Value of a null model for the same metric and slice.';
 COMMENT ON COLUMN leaderboard.n_scored IS 'Number of points from which the value is computed.';
 COMMENT ON COLUMN leaderboard.n_unscored IS 'Number of points that could not be scored.';
-COMMENT ON COLUMN leaderboard.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard.finished_at IS 'When the run ended (UTC).';

@@ -7,14 +7,11 @@ JOIN run USING (run_id)
 WHERE NOT r.is_null;
 
 COMMENT ON VIEW model_run IS 'One run for each model under each configuration: the runs of latest_run, with the engine in words.';
-COMMENT ON COLUMN model_run.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN model_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN model_run.model IS 'Name of the model in that run.';
-COMMENT ON COLUMN model_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN model_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN model_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN model_run.dtype IS 'Precision of the engine; NULL if a server chooses it, or if no model runs.';
 COMMENT ON COLUMN model_run.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history has those without a row here.';
-COMMENT ON COLUMN model_run.finished_at IS 'When the run ended (UTC).';

@@ -15,7 +15,6 @@ FROM used
 LEFT JOIN validated USING (judge_hash, rubric);
 
 COMMENT ON VIEW judge_used IS 'Judges and rubrics of a configuration, and whether the judge was compared with people under that rubric.';
-COMMENT ON COLUMN judge_used.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN judge_used.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN judge_used.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN judge_used.judge IS 'Model that judged.';

@@ -7,9 +7,6 @@ JOIN run USING (run_id)
 LEFT JOIN response AS r ON r.request_hash = s.request AND r.item = s.prompt;
 
 COMMENT ON VIEW sample_text IS 'Samples of every run, one a row: what was sent, what came back, target and scores. It reads nothing of today''s content.';
-COMMENT ON COLUMN sample_text.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN sample_text.evaluation IS 'Evaluation.';
-COMMENT ON COLUMN sample_text.model IS 'Model.';
 COMMENT ON COLUMN sample_text.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN sample_text.sample IS 'Name of the sample: of its item, conversation or question about a country.';
 COMMENT ON COLUMN sample_text.input IS 'Messages that were sent, as JSON: [{role, content}].';

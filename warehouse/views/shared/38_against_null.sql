@@ -15,10 +15,8 @@ FROM placed
 LEFT JOIN doubted USING (run_id, metric);
 
 COMMENT ON VIEW against_null IS 'Comparison of every headline of every run with its null (docs/intervals.md); reports, overview, leaderboards and model_scores use it.';
-COMMENT ON COLUMN against_null.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN against_null.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN against_null.run_id IS 'Run: run.run_id; no null models.';
-COMMENT ON COLUMN against_null.model IS 'Model.';
 COMMENT ON COLUMN against_null.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN against_null.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN against_null.is_beyond_null IS 'Whether the 95 % interval lies beyond the null on the better side and no doubt applies; NULL without an interval or a null.';

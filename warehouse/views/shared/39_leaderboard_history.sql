@@ -17,13 +17,8 @@ WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard_history IS 'The headlines of all evaluations on every occasion: newest finished run of each engine, configuration and occasion. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard_history.evaluation IS 'Name of the evaluation.';
-COMMENT ON COLUMN leaderboard_history.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard_history.model IS 'Model.';
 COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: run.engine_hash.';
-COMMENT ON COLUMN leaderboard_history.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the occasion; empty for runs that used earlier answers.';
-COMMENT ON COLUMN leaderboard_history.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_history.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_history.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN leaderboard_history.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN leaderboard_history.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';

@@ -16,11 +16,8 @@ LEFT JOIN (SELECT config_hash, saved, min(model) AS model FROM renamed_run GROUP
     END;
 
 COMMENT ON VIEW report_value IS 'Every number of every evaluation, as report pages show it: newest finished run of each model and configuration.';
-COMMENT ON COLUMN report_value.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_value.config_hash IS 'Configuration: run.config_hash. Only numbers with the same config_hash may be compared.';
 COMMENT ON COLUMN report_value.place IS 'Order in the configuration, from 1: models before null models, then by name.';
-COMMENT ON COLUMN report_value.model IS 'Model.';
-COMMENT ON COLUMN report_value.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN report_value.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN report_value.slice_kind IS 'Kind of slice: overall, domain, question, country and so on.';
 COMMENT ON COLUMN report_value.slice IS 'Name of the slice; "all" for overall.';

@@ -7,19 +7,13 @@ FROM run
 SEMI JOIN latest_run USING (run_id);
 
 COMMENT ON VIEW report_run IS 'The newest finished run of each model and configuration, with its engine and parameters.';
-COMMENT ON COLUMN report_run.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_run.place IS 'Order in the configuration, from 1: models by name, then null models.';
-COMMENT ON COLUMN report_run.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN report_run.model IS 'Model.';
-COMMENT ON COLUMN report_run.is_null IS 'Whether the row is of a null model.';
-COMMENT ON COLUMN report_run.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN report_run.code_version IS 'Version of Culturemeter.';
 COMMENT ON COLUMN report_run.engine IS 'Settings of the model''s engine, as JSON text.';
 COMMENT ON COLUMN report_run.params IS 'Parameters of the run, as JSON text.';
 COMMENT ON COLUMN report_run.boundary_rule IS 'Which tokens of a prompt and its continuation are scored.';
 COMMENT ON COLUMN report_run.started_at IS 'When the run began (UTC).';
-COMMENT ON COLUMN report_run.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN report_run.occasion IS 'Occasion: run.occasion.';
 
 CREATE OR REPLACE VIEW report_configuration AS
@@ -41,7 +35,6 @@ FROM newest
 LEFT JOIN packed USING (evaluation, configuration);
 
 COMMENT ON VIEW report_configuration IS 'Configurations of every evaluation with finished runs; pages show one of them.';
-COMMENT ON COLUMN report_configuration.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_configuration.place IS 'Order in the evaluation, from 1, the one that is shown by default: shipped content before packs, then the most answers, then the newest.';
 COMMENT ON COLUMN report_configuration.configuration IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_configuration.profile IS 'Run profiles that set its parameters.';

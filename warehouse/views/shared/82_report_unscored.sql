@@ -26,10 +26,8 @@ SELECT evaluation, config_hash,
 FROM of_reason;
 
 COMMENT ON VIEW report_unscored IS 'Unscored points with their reason: one row per model and reason, without null models.';
-COMMENT ON COLUMN report_unscored.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_unscored.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_unscored.place IS 'Order in the configuration, from 1: by model and kind of slice.';
-COMMENT ON COLUMN report_unscored.model IS 'Model.';
 COMMENT ON COLUMN report_unscored.metric IS 'The metrics that have no value for this reason, separated by commas.';
 COMMENT ON COLUMN report_unscored.slice_kind IS 'Kind of slices: overall, domain, question, country and so on.';
 COMMENT ON COLUMN report_unscored.slice IS 'Slices, separated by commas.';

@@ -4,7 +4,6 @@ SELECT evaluation, row_number() OVER (PARTITION BY evaluation ORDER BY rowid) AS
 FROM metric;
 
 COMMENT ON VIEW report_metric IS 'The table metric, in the order of its file.';
-COMMENT ON COLUMN report_metric.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_metric.place IS 'Order in the evaluation, from 1.';
 COMMENT ON COLUMN report_metric.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN report_metric.label IS 'Name to show.';

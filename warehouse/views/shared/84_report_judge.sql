@@ -12,7 +12,6 @@ SELECT evaluation, config_hash,
 FROM judged;
 
 COMMENT ON VIEW report_judge IS 'Judges and rubrics of a configuration, in the newest finished run of each model.';
-COMMENT ON COLUMN report_judge.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_judge.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge, its engine and rubric.';
 COMMENT ON COLUMN report_judge.judge IS 'Model that judged.';
@@ -34,7 +33,6 @@ FROM report_judge AS j
 JOIN judge_validation AS v USING (judge_hash, rubric);
 
 COMMENT ON VIEW report_validation IS 'Agreement of a configuration''s judges with people, from judge_validation; the columns of a number are named as in report_value.';
-COMMENT ON COLUMN report_validation.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_validation.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_validation.place IS 'Order in the configuration, from 1: by judge, its engine, rubric and time.';
 COMMENT ON COLUMN report_validation.judge IS 'Model that judged.';

@@ -21,7 +21,6 @@ FROM recipe_published AS p
 JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place = 0;
 
 COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals or nearly equals that of a metric here, in the unit used here. Read them beside leaderboards, but never rank with them: models, items and prompts differ.';
-COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN leaderboard_published.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN leaderboard_published.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN leaderboard_published.slice_kind IS 'Kind of the slice here that the number is shown beside: metric_value.slice_kind.';

@@ -8,7 +8,6 @@ JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slic
 JOIN against_null AS a ON a.run_id = n.run_id AND a.metric = m.metric;
 
 COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation: in the configuration that pages show, from the engine in shown_run. Compare models within a metric, not metrics: their scales differ.';
-COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_scores.config_hash IS 'Configuration: run.config_hash; one for each evaluation.';
 COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN model_scores.label IS 'Name of the headline for display.';
@@ -27,8 +26,6 @@ COMMENT ON COLUMN model_scores.n_scored IS 'Number of points from which the valu
 COMMENT ON COLUMN model_scores.n_unscored IS 'Number of points that could not be scored.';
 COMMENT ON COLUMN model_scores.is_beyond_null IS 'Value of against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
 COMMENT ON COLUMN model_scores.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
-COMMENT ON COLUMN model_scores.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN model_scores.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW external_ranking AS
 WITH ranking AS (

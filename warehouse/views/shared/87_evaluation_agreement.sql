@@ -63,7 +63,6 @@ LEFT JOIN apart AS own ON (own.evaluation, own.metric) = (spread.evaluation, spr
 LEFT JOIN apart AS other ON (other.evaluation, other.metric) = (spread.other_evaluation, spread.other_metric);
 
 COMMENT ON VIEW evaluation_agreement IS 'Agreement of evaluations on the order of models: Spearman''s rho of every two headlines of different evaluations, and of headlines with external rankings, over the models that have both (model_scores). Above 0: models that are better on one tend to be better on the other. Numbers where lower is better are reversed first.';
-COMMENT ON COLUMN evaluation_agreement.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN evaluation_agreement.metric IS 'Headline of the evaluation.';
 COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that headline for display.';
 COMMENT ON COLUMN evaluation_agreement.other_evaluation IS 'The other evaluation, later in the alphabet; "external": a ranking of external_ranking.';

@@ -6,6 +6,5 @@ WHERE r.evaluation = 'worldwise' AND NOT r.is_null AND v.metric = 'alignment_gai
     AND NOT coalesce(v.ci_low > 0, false);
 
 COMMENT ON VIEW worldwise_doubt IS 'Rows that worldwise adds to the view doubt: alignment whose paired alignment_gain is not shown to be above 0.';
-COMMENT ON COLUMN worldwise_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN worldwise_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN worldwise_doubt.reason IS 'Reason not to trust the headline.';

@@ -48,11 +48,7 @@ FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_worldwise IS 'One row per configuration and model: newest configuration first; within each, models by alignment_gain, then null models. Read the gain first: null models reach a high alignment too. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_worldwise.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_worldwise.place IS 'Order in the configuration, from 1: models by gain, then by alignment, then null models.';
-COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment minus the alignment of best_null, answer by answer; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios; above 0, the model scores more than best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % interval of alignment_gain; below 0, the model scores less than best_null.';
@@ -78,5 +74,3 @@ COMMENT ON COLUMN leaderboard_worldwise.decline_share IS 'Share of answers with 
 COMMENT ON COLUMN leaderboard_worldwise.answered IS 'Share of answers that could be scored, 0 to 1.';
 COMMENT ON COLUMN leaderboard_worldwise.n_answers IS 'Number of answers with a persona, scored or not.';
 COMMENT ON COLUMN leaderboard_worldwise.n_scored IS 'Number of these answers from which alignment is computed.';
-COMMENT ON COLUMN leaderboard_worldwise.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_worldwise.finished_at IS 'When the run ended (UTC).';

@@ -41,10 +41,6 @@ FROM wide
 LEFT JOIN country AS c ON c.country = wide.culture;
 
 COMMENT ON VIEW worldwise_by_culture IS 'The leaderboard''s numbers culture by culture, and baseline: the answers without a persona, which have no target.';
-COMMENT ON COLUMN worldwise_by_culture.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN worldwise_by_culture.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN worldwise_by_culture.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_culture.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
 COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored.';
 COMMENT ON COLUMN worldwise_by_culture.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios.';
@@ -75,5 +71,3 @@ COMMENT ON COLUMN worldwise_by_culture.share_decline IS 'Share of answers that d
 COMMENT ON COLUMN worldwise_by_culture.n_scored IS 'Number of answers from which alignment is computed.';
 COMMENT ON COLUMN worldwise_by_culture.n_unscored IS 'Number of answers that could not be scored.';
 COMMENT ON COLUMN worldwise_by_culture.culture_name IS 'English name of the culture''s country.';
-COMMENT ON COLUMN worldwise_by_culture.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN worldwise_by_culture.finished_at IS 'When the run ended (UTC).';

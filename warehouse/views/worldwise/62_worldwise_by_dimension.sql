@@ -24,10 +24,6 @@ WHERE r.evaluation = 'worldwise' AND v.slice_kind IN ('dimension', 'culture_dime
 GROUP BY ALL;
 
 COMMENT ON VIEW worldwise_by_dimension IS 'The leaderboard''s numbers dimension by dimension: over all cultures, and in each culture. Dimensions without scenarios of their own have a projection only.';
-COMMENT ON COLUMN worldwise_by_dimension.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN worldwise_by_dimension.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN worldwise_by_dimension.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_dimension.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_dimension.dimension IS 'Dimension: dimension.dimension.';
 COMMENT ON COLUMN worldwise_by_dimension.culture IS 'Culture of the persona: country.country, or baseline: no persona; NULL: all personas together.';
 COMMENT ON COLUMN worldwise_by_dimension.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored, and in single cultures.';
@@ -45,5 +41,3 @@ COMMENT ON COLUMN worldwise_by_dimension.projection IS 'Mean score of all answer
 COMMENT ON COLUMN worldwise_by_dimension.null_projection IS 'Mean score of the scenarios'' own texts.';
 COMMENT ON COLUMN worldwise_by_dimension.n_scored IS 'Number of answers from which alignment is computed.';
 COMMENT ON COLUMN worldwise_by_dimension.n_unscored IS 'Number of answers that could not be scored.';
-COMMENT ON COLUMN worldwise_by_dimension.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN worldwise_by_dimension.finished_at IS 'When the run ended (UTC).';

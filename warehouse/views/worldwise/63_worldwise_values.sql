@@ -15,9 +15,6 @@ LEFT JOIN worldwise_label AS g
 WHERE r.evaluation = 'worldwise' AND v.metric = 'value_share' AND v.slice_kind = 'culture_value';
 
 COMMENT ON VIEW worldwise_values IS 'Values that a model names, by culture, and their difference from its answers without a persona.';
-COMMENT ON COLUMN worldwise_values.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN worldwise_values.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN worldwise_values.model IS 'Model.';
 COMMENT ON COLUMN worldwise_values.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
 COMMENT ON COLUMN worldwise_values.value IS 'Value: guiding_value.value, or one of a pack.';
 COMMENT ON COLUMN worldwise_values.label IS 'Name of the value, as models see it.';
@@ -29,5 +26,3 @@ COMMENT ON COLUMN worldwise_values.shift IS 'share minus baseline_share, -1 to 1
 COMMENT ON COLUMN worldwise_values.times IS 'Number of times that the value was named: share times the number of values named.';
 COMMENT ON COLUMN worldwise_values.rank IS 'Place among the culture''s values, from 1; ties share a place.';
 COMMENT ON COLUMN worldwise_values.unscored_reason IS 'Why there is no share; NULL if there is one.';
-COMMENT ON COLUMN worldwise_values.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN worldwise_values.finished_at IS 'When the run ended (UTC).';
