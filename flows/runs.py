@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tasks.loop.requests import Engine
-from tasks.report.losses import FAILED
+from tasks.report.sentences import FAILED
 from warehouse import Warehouse
 from warehouse.at_work import at_work
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kendalltau, rankdata, t
 
-from tasks.metrics._arrays import as_pair, as_table
 from tasks.metrics.intervals import CORRELATION, MIN_CLUSTERS, jackknife_groups, jackknife_interval
-from tasks.metrics.types import FloatArray, IntArray, Interval
+from tasks.metrics.types import FloatArray, IntArray, Interval, as_pair, as_table
 
 # Two distinct values make one comparison, which is not a ranking.
 _MIN_DISTINCT = 3

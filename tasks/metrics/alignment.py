@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics._arrays import as_pair
-from tasks.metrics.types import FloatArray, IntArray
+from tasks.metrics.types import FloatArray, IntArray, as_pair
 
 # Each band ends below its number (section 4.3).
 _BAND_ENDS: Final = (0.5, 1.0, 1.5)

@@ -30,13 +30,13 @@ from tasks.report.cells import (
     th,
     words,
 )
-from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, Matrix
 from tasks.report.marks import Kind, MarkLine, Marks
 from tasks.report.page import Report
 from tasks.report.parts import Drawable, Figure, Fold, Page, Part, Section, Text, prose, say
 from tasks.report.ranks import best
+from tasks.report.sentences import cohort_of_page
 from tasks.report.stacks import Stack, Stacks
 from tasks.report.svg import NULL
 from tasks.report.tables import MODEL, Column, Numbers, by_model, is_null, table
