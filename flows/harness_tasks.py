@@ -13,8 +13,8 @@ from flows.session import build
 from tasks.engines.prompting import COMPLETION_CUE, plain_prompt
 from tasks.engines.protocols import Message
 from tasks.evaluations.contract import Evaluation, Params, comparable
-from tasks.evaluations.culturall.choices import options as choices
 from tasks.evaluations.culturall.items import CulturallItem
+from tasks.evaluations.culturall.matching.choices import options as choices
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.evaluations.cure.benchmarks import LABELS
 from tasks.evaluations.cure.params import kind_of

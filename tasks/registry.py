@@ -32,12 +32,18 @@ def benchmarks() -> frozenset[str]:
 
 @cache
 def without_files() -> frozenset[str]:
-    """Return the evaluations that need no files in ``deployments``: those from recipes, and benchmarks.
+    """Return the evaluations that need no ``about.py`` and no page: those from recipes, and benchmarks.
 
-    A file that exists all the same, such as a door or a page, is used.
+    A file that exists all the same is used.
     """
     own = (name for name in shipped() if not (EVALUATIONS / name / "params.py").exists())
     return benchmarks().union(own)
+
+
+def about(name: str) -> Any:
+    """Return a shipped evaluation's description in a file of its own, ``about.ABOUT``; None without one."""
+    there = name in shipped() and (EVALUATIONS / name / "about.py").exists()
+    return import_module(f"tasks.evaluations.{name}.about").ABOUT if there else None
 
 
 def evaluation(name: str) -> Any:

@@ -48,7 +48,6 @@ HOSTILE_JSON = {
     "no text": b"\xff\xfe\x00",
 }
 OWN = {
-    "deployments/evaluations/__init__.py": "profiles, shipped",
     "deployments/people/explication.py": "codes of its own; its own database",
     "deployments/people/pages.py": "texts, shipped; its own database",
     "deployments/people/store.py": "its own database",

@@ -9,6 +9,7 @@ that is no longer needed.
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -25,6 +26,7 @@ from warehouse.storage import HOME, WarehouseError, folder_signs, glob_escaped, 
 
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
+_SHARED = _VIEWS / "columns.toml"
 _PARTS = "{parts}"  # in a view's text: the folder of parts
 _DOUBTS = "{doubts}"  # in a view's text: the rows of all views <evaluation>_doubt
 _VIEW = re.compile(r"^(?:--.*\n)*CREATE OR REPLACE (?:VIEW|MACRO) \"?(\w+)", re.MULTILINE)
@@ -38,6 +40,10 @@ _TOO_OLD = (
     "code that made it (run.code_version); then set CULTUREMETER_HOME to a new folder."
 )
 
+_UNCOMMENTED = """
+SELECT table_name, column_name FROM duckdb_columns() AS c JOIN duckdb_views() AS v ON v.view_oid = c.table_oid
+WHERE v.database_name = current_database() AND c.comment IS NULL AND list_contains(?, column_name)
+"""
 _OWN_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
 _OWN_VIEWS = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database()"
 
@@ -191,10 +197,14 @@ def _create_views(connection: duckdb.DuckDBPyConnection, parts: str, views: list
             connection.execute(sql.replace(_PARTS, glob_escaped(parts).replace("'", "''")))
         except duckdb.Error as error:
             raise WarehouseError(f"view {source} cannot be created: {error}. Correct the file.") from error
+    shared = tomllib.loads(_SHARED.read_text(encoding="utf-8"))
+    for view, column in connection.execute(_UNCOMMENTED, [[*shared]]).fetchall():
+        connection.execute(f"COMMENT ON COLUMN {view}.{column} IS '{shared[column]}'")
 
 
 def _views_hash() -> str:
-    return hashlib.sha256("\0".join(sql for _, sql in _views()).encode()).hexdigest()
+    texts = [*(sql for _, sql in _views()), _SHARED.read_text(encoding="utf-8")]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def _views() -> list[tuple[str, str]]:

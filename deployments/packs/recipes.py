@@ -29,7 +29,7 @@ DEFINITION = "evaluation.toml"
 
 
 def without_files() -> set[str]:
-    """Return the evaluations that need no files in ``deployments``: ``registry.without_files``, and packs."""
+    """Return the evaluations that need no ``about.py`` and page: ``registry.without_files``, and packs."""
     return {*registry.without_files(), *packed()}
 
 
@@ -178,9 +178,11 @@ def about(folder: PackFolder) -> tuple[str, list[str]]:
 
 
 def door(name: str) -> About:
-    """Return the door of an evaluation from a recipe."""
-    own = evaluation(name).about
+    """Return the door of an evaluation: that of its file, or of its recipe, with columns of its numbers."""
+    own = registry.about(name) or evaluation(name).about
     assert own is not None, f"{name} is from a recipe, or has a door"
+    if own.columns is not dict:
+        return own
     more = [name for pair in own.page.get("conditions", {}).items() for name in pair]
     return replace(own, columns=_columns(own.metrics, own.doubts, [*own.page.get("also", ()), *more]))
 

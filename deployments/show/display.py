@@ -26,6 +26,8 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from tasks.evaluations.about import interval as interval
+from tasks.evaluations.about import number as number
 from tasks.report.text import CONTROL
 from warehouse.querying import Rows, with_whole_numbers
 
@@ -271,24 +273,6 @@ def new_file(path: Path, content: bytes) -> None:
             file.write(content)
     except FileExistsError as error:
         raise ValueError(f"{path} exists and is not overwritten: name another file with --out") from error
-
-
-def number(value: Any, digits: int = 3) -> str:
-    """Return a cell of a table: floats rounded, None as a dash."""
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return "∞" if math.isinf(value) else f"{value:.{digits}f}"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value)
-
-
-def interval(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
-    """Return a value with its interval, or alone if it has none."""
-    if value is None or low is None or high is None:
-        return number(value, digits)
-    return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
 
 
 @contextmanager

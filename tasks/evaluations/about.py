@@ -1,9 +1,15 @@
-"""Description of an evaluation for people: title, defaults, numbers, columns. Imports nothing slow."""
+"""Description of an evaluation for people: title, defaults, profiles, numbers, columns. Imports nothing slow.
+
+It is apart from ``contract.Evaluation``, which imports polars and pydantic: the command line's help and
+completion read descriptions alone.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 Rows = Sequence[Mapping[str, Any]]
@@ -14,7 +20,7 @@ Rows = Sequence[Mapping[str, Any]]
 class About:
     """The parts of an evaluation that users see: command, form, leaderboard and page.
 
-    An evaluation with files has the first part in ``deployments/evaluations/<name>.py`` and the others in
+    An evaluation with files has the first part in ``<name>/about.py``, as ``ABOUT``, and the others in
     warehouse/ and its report; one without (``registry.without_files``) has all of them here.
 
     Attributes:
@@ -59,3 +65,21 @@ class About:
     rubric: Any = None
     published: Rows = ()
     more: Callable[[Any], Rows] = lambda study: ()
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """Return a cell of a table: floats rounded, None as a dash."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return "∞" if math.isinf(value) else f"{value:.{digits}f}"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value)
+
+
+def interval(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
+    """Return a value with its interval, or alone if it has none."""
+    if value is None or low is None or high is None:
+        return number(value, digits)
+    return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"

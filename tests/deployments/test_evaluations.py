@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-import deployments.evaluations
 from deployments.cli.run import Switches
 from deployments.evaluations import doors, evaluation, flow, params, profile, profiles, with_items
 from tasks.engines.specs import catalogue
@@ -20,10 +18,10 @@ from tasks.registry import benchmarks
 from tests.conftest import REPOSITORY
 from warehouse import Warehouse
 
-FOLDER = REPOSITORY / "deployments" / "evaluations"
+FOLDER = REPOSITORY / "tasks" / "evaluations"
 WITHOUT_ITEMS = ("harness", "imported")
 """Evaluations whose tasks or logs the user names."""
-NAMES = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+NAMES = sorted(path.parent.name for path in FOLDER.glob("*/about.py"))
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +30,8 @@ def warehouse(copied_home: Callable[[], Path]) -> Warehouse:
     return Warehouse.open(copied_home())
 
 
-@pytest.fixture
-def fresh() -> Iterator[None]:
-    """Clear the cache of doors before and after the test."""
-    deployments.evaluations._with_files.cache_clear()
-    yield
-    deployments.evaluations._with_files.cache_clear()
-
-
 def test_every_evaluation_has_a_door() -> None:
-    packages = {path.parent.name for path in (REPOSITORY / "tasks" / "evaluations").glob("*/__init__.py")}
+    packages = {path.parent.name for path in FOLDER.glob("*/__init__.py")}
     assert with_items() == [name for name in NAMES if name not in WITHOUT_ITEMS]
     assert sorted(packages - {"recipe"}) == NAMES
     assert list(doors()) == [*NAMES, *sorted(benchmarks())]
@@ -95,17 +85,3 @@ def test_leaderboard_row_without_scores_does_not_print_none(name: str, warehouse
     row = doors()[name].columns(dict.fromkeys(known) | {"model": "m", "is_null": False})
     assert row["model"] == "m"
     assert "None" not in row.values()
-
-
-def test_new_evaluation_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> None:
-    (tmp_path / "zebra.py").write_text(
-        "from dataclasses import replace\n"
-        "from deployments.evaluations.spectral import DOOR as other\n"
-        "DOOR = replace(other, title='How many stripes?')\n"
-    )
-    (tmp_path / "zebra.toml").write_text("[smoke]\nmax_items = 4\n[mine]\n")
-    monkeypatch.setattr(deployments.evaluations, "__path__", [str(FOLDER), str(tmp_path)])
-    monkeypatch.delitem(sys.modules, "deployments.evaluations.zebra", raising=False)
-    assert with_items() == [*(name for name in NAMES if name not in WITHOUT_ITEMS), "zebra"]
-    assert doors()["zebra"].title == "How many stripes?"
-    assert profiles("zebra") == {"smoke": {"max_items": 4, "profile": "smoke"}, "mine": {"profile": "mine"}}

@@ -105,26 +105,25 @@ def test_invented_evaluation_goes_from_plan_to_report(copy: Path, prefect_api: s
     assert checks.returncode == 0, checks.stdout + checks.stderr
 
 
-def test_door_file_overrides_the_recipes_door(copy: Path) -> None:
+def test_description_in_a_file_overrides_the_recipes(copy: Path) -> None:
     code = """
+from collections import defaultdict
 from pathlib import Path
-door, own = Path("deployments/evaluations/idioms.py"), Path("deployments/evaluations/idioms.toml")
-text = "DOOR = replace(recipes.door('idioms'), title='Other words')"
-door.write_text(f"from dataclasses import replace\\nfrom deployments.packs import recipes\\n{text}\\n")
+door, of = Path("tasks/evaluations/idioms/about.py"), "tasks.evaluations.idioms.evaluation"
+text = "ABOUT = replace(EVALUATION.about, title='Other words', profiles={'mine': {'limit': 3}})"
+door.write_text(f"from dataclasses import replace\\nfrom {of} import EVALUATION\\n{text}\\n")
 from deployments.evaluations import doors, params, profiles
 from deployments.show.report import reported
 print(doors()["idioms"].title, sorted(profiles("idioms")), "limit" in params("idioms").model_fields)
 assert "idioms" in reported()
-own.write_text("[mine]\\nlimit = 3\\n")
-print(profiles("idioms")["mine"])
+print(profiles("idioms")["mine"], [*doors()["idioms"].columns(defaultdict(lambda: None))][:2])
 door.unlink()
-own.unlink()
 """
     done = run(copy, "-c", code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "Other words ['demo', 'smoke'] True",
-        "{'limit': 3, 'profile': 'mine'}",
+        "Other words ['mine'] True",
+        "{'limit': 3, 'profile': 'mine'} ['model', 'accuracy [95 %]']",
     ]
 
 

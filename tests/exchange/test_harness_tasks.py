@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tasks.evaluations.culturall.choices import chosen_letter
+from tasks.evaluations.culturall.matching.choices import chosen_letter
 from tasks.evaluations.recipe.options import letter
 from tasks.exchange.lm_eval_out import CHAT, MARKS, Doc, Exported, Task, accepted, files
 from tests.deployments.commands import call, refused

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import math
-import tomllib
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.explication.rows import COMPARED
+from tasks.evaluations.fmlama.about import ABOUT
 from tasks.metrics.agreement import least_spearman_p, spearman_test
 from tasks.metrics.comparison import (
     LEVEL,
@@ -84,7 +84,7 @@ def test_every_adjustment_in_the_product_is_known() -> None:
 def test_the_sizes_are_those_that_ship() -> None:
     personas = (ROOT / "warehouse/reference/explication_persona.csv").read_text(encoding="utf-8")
     assert len(personas.splitlines()) - 1 == PERSONAS
-    demo = tomllib.loads((ROOT / "deployments/evaluations/fmlama.toml").read_text(encoding="utf-8"))["demo"]
+    demo = ABOUT.profiles["demo"]
     assert demo["max_dishes_per_origin"] == 6
 
 

@@ -2,7 +2,6 @@ CREATE OR REPLACE VIEW doubt AS
 {doubts};
 
 COMMENT ON VIEW doubt IS 'Reasons not to trust a headline that beats its null: one row per run, headline and reason, from all views <evaluation>_doubt.';
-COMMENT ON COLUMN doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN doubt.reason IS 'Reason not to trust the headline.';
 
@@ -23,10 +22,8 @@ FROM placed
 LEFT JOIN doubted USING (run_id, metric);
 
 COMMENT ON VIEW against_null IS 'Comparison of every headline of every run with its null (docs/intervals.md); reports, overview, leaderboards and model_scores use it.';
-COMMENT ON COLUMN against_null.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN against_null.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN against_null.run_id IS 'Run: run.run_id; no null models.';
-COMMENT ON COLUMN against_null.model IS 'Model.';
 COMMENT ON COLUMN against_null.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN against_null.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN against_null.is_beyond_null IS 'Whether the 95 % interval lies beyond the null on the better side and no doubt applies; NULL without an interval or a null.';
@@ -51,13 +48,8 @@ WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard_history IS 'The headlines of all evaluations on every occasion: newest finished run of each engine, configuration and occasion. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard_history.evaluation IS 'Name of the evaluation.';
-COMMENT ON COLUMN leaderboard_history.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard_history.model IS 'Model.';
 COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: run.engine_hash.';
-COMMENT ON COLUMN leaderboard_history.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the occasion; empty for runs that used earlier answers.';
-COMMENT ON COLUMN leaderboard_history.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_history.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_history.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN leaderboard_history.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN leaderboard_history.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
@@ -92,7 +84,6 @@ FROM recipe_published AS p
 JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place = 0;
 
 COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals or nearly equals that of a metric here, in the unit used here. Read them beside leaderboards, but never rank with them: models, items and prompts differ.';
-COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN leaderboard_published.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN leaderboard_published.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN leaderboard_published.slice_kind IS 'Kind of the slice here that the number is shown beside: metric_value.slice_kind.';
@@ -122,7 +113,6 @@ JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slic
 JOIN against_null AS a ON a.run_id = n.run_id AND a.metric = m.metric;
 
 COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation: in the configuration that pages show, from the engine in shown_run. Compare models within a metric, not metrics: their scales differ.';
-COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_scores.config_hash IS 'Configuration: run.config_hash; one for each evaluation.';
 COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN model_scores.label IS 'Name of the headline for display.';
@@ -141,8 +131,6 @@ COMMENT ON COLUMN model_scores.n_scored IS 'Number of points from which the valu
 COMMENT ON COLUMN model_scores.n_unscored IS 'Number of points that could not be scored.';
 COMMENT ON COLUMN model_scores.is_beyond_null IS 'Value of against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
 COMMENT ON COLUMN model_scores.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
-COMMENT ON COLUMN model_scores.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN model_scores.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW external_ranking AS
 WITH ranking AS (
@@ -237,7 +225,6 @@ LEFT JOIN apart AS own ON (own.evaluation, own.metric) = (spread.evaluation, spr
 LEFT JOIN apart AS other ON (other.evaluation, other.metric) = (spread.other_evaluation, spread.other_metric);
 
 COMMENT ON VIEW evaluation_agreement IS 'Agreement of evaluations on the order of models: Spearman''s rho of every two headlines of different evaluations, and of headlines with external rankings, over the models that have both (model_scores). Above 0: models that are better on one tend to be better on the other. Numbers where lower is better are reversed first.';
-COMMENT ON COLUMN evaluation_agreement.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN evaluation_agreement.metric IS 'Headline of the evaluation.';
 COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that headline for display.';
 COMMENT ON COLUMN evaluation_agreement.other_evaluation IS 'The other evaluation, later in the alphabet; "external": a ranking of external_ranking.';
@@ -265,13 +252,10 @@ SELECT one->>'evaluation' AS evaluation, one->>'config_hash' AS config_hash, one
 FROM (SELECT unnest(getvariable('rank_sets')::VARCHAR[])::JSON AS one);
 
 COMMENT ON VIEW rank_set IS 'The ranks that the data allow each model on every headline, among the newest runs of one configuration: 95 % simultaneously over all pairs (docs/intervals.md). Null models have none. Computed when it is read, so only by culturemeter sql, Python and the pages; other programs find no rows.';
-COMMENT ON COLUMN rank_set.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN rank_set.config_hash IS 'Configuration: run.config_hash. Ranks are among its models.';
 COMMENT ON COLUMN rank_set.metric IS 'Headline: metric.metric where metric.is_headline.';
-COMMENT ON COLUMN rank_set.model IS 'Model.';
 COMMENT ON COLUMN rank_set.value IS 'The number.';
 COMMENT ON COLUMN rank_set.rank_low IS 'Best possible rank, from 1: 1 plus the number of models that are shown to be better.';
 COMMENT ON COLUMN rank_set.rank_high IS 'Worst possible rank: n_models less the number of models that are shown to be worse. Models whose ranges overlap are not ordered.';
 COMMENT ON COLUMN rank_set.n_models IS 'Number of models with a value: those that share the ranks.';
 COMMENT ON COLUMN rank_set.reason IS 'Why no two models can be told apart; NULL if the data could do it.';
-COMMENT ON COLUMN rank_set.run_id IS 'Run: run.run_id.';

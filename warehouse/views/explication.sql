@@ -17,7 +17,6 @@ WHERE r.evaluation = 'explication' AND NOT r.is_null
     AND own.value - n.value <= sqrt((own.value - own.ci_low) ** 2 + (coalesce(n.ci_high, n.value) - n.value) ** 2);
 
 COMMENT ON VIEW explication_doubt IS 'Rows that explication adds to the view doubt: judges that do not distinguish a recommendation from another persona''s, and null conversations whose questions are graded as high.';
-COMMENT ON COLUMN explication_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN explication_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN explication_doubt.reason IS 'Reason not to trust the headline.';
 
@@ -84,9 +83,7 @@ LEFT JOIN flag USING (run_id)
 LEFT JOIN effect USING (run_id);
 
 COMMENT ON VIEW leaderboard_explication IS 'One row per model and condition; null recommenders last. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_explication.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_explication.place IS 'Order in the configuration, from 1: control, then treatment; within each, models whose recommendations the judges distinguish from shuffled ones, by APR, then the other models; null recommenders last.';
-COMMENT ON COLUMN leaderboard_explication.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_explication.model IS 'Model; null:generic gives everybody the same recommendation at once, null:fixed after the same fixed questions.';
 COMMENT ON COLUMN leaderboard_explication.condition IS 'control, or treatment: the model was reminded that preferences are individual; empty for null recommenders.';
 COMMENT ON COLUMN leaderboard_explication.apr IS 'Appropriateness, 1 to 10, by the judges; NULL if unscored.';
@@ -118,8 +115,6 @@ COMMENT ON COLUMN leaderboard_explication.tells_real_from_shuffled IS 'Whether t
 COMMENT ON COLUMN leaderboard_explication.self_preference IS 'Whether a judge and the model are of one model family.';
 COMMENT ON COLUMN leaderboard_explication.treatment_effect IS 'APR in treatment minus control, paired; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_explication.treatment_p_holm IS 'Two-sided p of treatment_effect on APR, which is tested alone; NULL for fewer than six personas.';
-COMMENT ON COLUMN leaderboard_explication.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_explication.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_explication.is_null IS 'Whether the row is of a null recommender, not of a model.';
 
 CREATE OR REPLACE VIEW explication_by_persona AS
@@ -151,8 +146,6 @@ LEFT JOIN explication_persona AS p USING (persona)
 LEFT JOIN country AS c ON c.country = p.country;
 
 COMMENT ON VIEW explication_by_persona IS 'The leaderboard''s numbers persona by persona: means over repetitions and tasks. Few conversations each.';
-COMMENT ON COLUMN explication_by_persona.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN explication_by_persona.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN explication_by_persona.model IS 'Model; null recommenders are only on the leaderboard.';
 COMMENT ON COLUMN explication_by_persona.interaction IS 'Quality of the questions to the user, 1 to 10, by the judges; NULL if unscored.';
 COMMENT ON COLUMN explication_by_persona.instruction_following IS 'Instruction following, 1 to 5, by the judges; NULL if unscored.';
@@ -161,8 +154,6 @@ COMMENT ON COLUMN explication_by_persona.facts_used IS 'Share of facts that the 
 COMMENT ON COLUMN explication_by_persona.violated IS 'Share of decidable constraints that were violated.';
 COMMENT ON COLUMN explication_by_persona.n_conversations IS 'Number of conversations of the persona under the condition.';
 COMMENT ON COLUMN explication_by_persona.n_judged IS 'Number of these conversations with an APR.';
-COMMENT ON COLUMN explication_by_persona.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN explication_by_persona.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN explication_by_persona.apr IS 'Appropriateness, 1 to 10, by the judges; NULL if unscored.';
 COMMENT ON COLUMN explication_by_persona.apr_null IS 'Grade of the best null conversation by the same judges: another persona''s recommendation, a silent user, a generic recommendation at once, or one after fixed questions.';
 COMMENT ON COLUMN explication_by_persona.place IS 'Order: by persona, condition and model.';

@@ -45,7 +45,6 @@ JOIN common AS c USING (config_hash, metric)
 WHERE own.value - c.value <= sqrt((own.value - own.ci_low) ** 2 + (c.highest - c.value) ** 2);
 
 COMMENT ON VIEW fmlama_doubt IS 'Rows that fmlama adds to the view doubt: scores that are also reached by naming common ingredients.';
-COMMENT ON COLUMN fmlama_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN fmlama_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN fmlama_doubt.reason IS 'Reason not to trust the headline.';
 
@@ -92,11 +91,7 @@ FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_fmlama IS 'One row per configuration, model, languages and country_mentioned: newest configuration first; within each, models by mAP, then baselines. Compare only within one config_hash and one pair of languages, since other candidates make a different task.';
-COMMENT ON COLUMN leaderboard_fmlama.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_fmlama.place IS 'Order in the configuration, from 1: by languages and country_mentioned; within each, models by mAP, then baselines.';
-COMMENT ON COLUMN leaderboard_fmlama.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard_fmlama.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_fmlama.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN leaderboard_fmlama.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN leaderboard_fmlama.country_mentioned IS 'Whether the template names the country of origin.';
@@ -122,8 +117,6 @@ COMMENT ON COLUMN leaderboard_fmlama.unspellable IS 'Number of candidates that t
 COMMENT ON COLUMN leaderboard_fmlama.mws_low IS 'Lower end of the 95 % interval of mws, over dishes.';
 COMMENT ON COLUMN leaderboard_fmlama.mws_high IS 'Upper end of the 95 % interval of mws, over dishes.';
 COMMENT ON COLUMN leaderboard_fmlama.mws_n IS 'Number of pairs of dish and wording from which mws is computed.';
-COMMENT ON COLUMN leaderboard_fmlama.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_fmlama.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW fmlama_by_origin AS
 SELECT r.config_hash, r.profile, r.model, r.is_null,
@@ -150,10 +143,6 @@ WHERE r.evaluation = 'fmlama' AND v.slice_kind = 'condition_origin'
 GROUP BY ALL;
 
 COMMENT ON VIEW fmlama_by_origin IS 'The leaderboard''s numbers origin by origin.';
-COMMENT ON COLUMN fmlama_by_origin.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN fmlama_by_origin.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN fmlama_by_origin.model IS 'Model.';
-COMMENT ON COLUMN fmlama_by_origin.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_by_origin.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_by_origin.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_by_origin.country_mentioned IS 'Whether the template names the country of origin.';
@@ -171,8 +160,6 @@ COMMENT ON COLUMN fmlama_by_origin.country_gain_p IS 'Holm-adjusted p of country
 COMMENT ON COLUMN fmlama_by_origin.error_foreign IS 'Share of foreign ingredients among false predictions.';
 COMMENT ON COLUMN fmlama_by_origin.mes IS 'Share of top predictions that the judge marks Correct; NULL without a judge.';
 COMMENT ON COLUMN fmlama_by_origin.n_scored IS 'Number of pairs of dish and wording from which map is computed.';
-COMMENT ON COLUMN fmlama_by_origin.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN fmlama_by_origin.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW fmlama_code_switching AS
 SELECT config_hash,
@@ -186,10 +173,7 @@ FROM leaderboard_fmlama
 WHERE NOT country_mentioned;
 
 COMMENT ON VIEW fmlama_code_switching IS 'The matrix P(main language, subject language): mAP of every pair of languages, one row per pair, without the country.';
-COMMENT ON COLUMN fmlama_code_switching.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_code_switching.place IS 'Order in the configuration, from 1: models, then baselines, by language.';
-COMMENT ON COLUMN fmlama_code_switching.model IS 'Model.';
-COMMENT ON COLUMN fmlama_code_switching.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_code_switching.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_code_switching.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_code_switching.map IS 'Mean average precision, 0 to 1; NULL if unscored.';
@@ -197,7 +181,6 @@ COMMENT ON COLUMN fmlama_code_switching.ci_low IS 'Lower end of the 95 % interva
 COMMENT ON COLUMN fmlama_code_switching.ci_high IS 'Upper end of the 95 % interval of map, over dishes.';
 COMMENT ON COLUMN fmlama_code_switching.null_map IS 'map of a random ranking.';
 COMMENT ON COLUMN fmlama_code_switching.change IS 'map minus the map of prompts wholly in the main language.';
-COMMENT ON COLUMN fmlama_code_switching.run_id IS 'Run: run.run_id.';
 
 CREATE OR REPLACE VIEW fmlama_errors AS
 WITH counted AS (
@@ -214,9 +197,6 @@ FROM counted
 WINDOW of_origin AS (PARTITION BY run_id, main_language, subject_language, country_mentioned, origin);
 
 COMMENT ON VIEW fmlama_errors IS 'The false predictions of every model and origin, most frequent first, over all templates.';
-COMMENT ON COLUMN fmlama_errors.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN fmlama_errors.model IS 'Model.';
-COMMENT ON COLUMN fmlama_errors.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_errors.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_errors.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_errors.country_mentioned IS 'Whether the template names the country of origin.';
@@ -226,7 +206,6 @@ COMMENT ON COLUMN fmlama_errors.outcome IS 'local: an ingredient of other dishes
 COMMENT ON COLUMN fmlama_errors.times IS 'Number of times.';
 COMMENT ON COLUMN fmlama_errors.share IS 'Share of the origin''s false predictions.';
 COMMENT ON COLUMN fmlama_errors.rank IS 'Place among the origin''s false predictions, from 1.';
-COMMENT ON COLUMN fmlama_errors.run_id IS 'Run: run.run_id.';
 
 -- Content of the column 'dumb' of Zhou et al. 2025, table 1: the ten most common ingredients of all dishes are
 -- predicted for each, and the precisions at the hits are divided by the hits, not by the dish's ingredients as
@@ -300,7 +279,6 @@ SELECT config_hash, row_number() OVER (PARTITION BY config_hash ORDER BY main_la
 FROM counted;
 
 COMMENT ON VIEW fmlama_dish_count IS 'Number of dishes of each origin, by prompt language.';
-COMMENT ON COLUMN fmlama_dish_count.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_dish_count.place IS 'Order in the configuration, from 1: by language and origin.';
 COMMENT ON COLUMN fmlama_dish_count.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_dish_count.origin IS 'Origin, or origin group, of the dishes.';
@@ -316,10 +294,7 @@ FROM fmlama_errors
 WHERE rank <= 5 AND main_language = subject_language;
 
 COMMENT ON VIEW fmlama_frequent_error IS 'The five most frequent false predictions of every model and origin, where sentence and dish are in one language.';
-COMMENT ON COLUMN fmlama_frequent_error.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_frequent_error.place IS 'Order in the configuration, from 1: models, then baselines; within each model, by condition, origin and rank.';
-COMMENT ON COLUMN fmlama_frequent_error.model IS 'Model.';
-COMMENT ON COLUMN fmlama_frequent_error.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_frequent_error.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_frequent_error.country_mentioned IS 'Whether the sentence names the country of origin.';
 COMMENT ON COLUMN fmlama_frequent_error.origin IS 'Origin, or origin group, of the dishes.';
@@ -349,9 +324,7 @@ SELECT config_hash,
 FROM ranked;
 
 COMMENT ON VIEW fmlama_frequent_prediction IS 'The five candidates that each model predicts most often, right or wrong, where sentence and dish are in one language.';
-COMMENT ON COLUMN fmlama_frequent_prediction.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_frequent_prediction.place IS 'Order in the configuration, from 1: by model, condition and rank.';
-COMMENT ON COLUMN fmlama_frequent_prediction.model IS 'Model.';
 COMMENT ON COLUMN fmlama_frequent_prediction.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_frequent_prediction.country_mentioned IS 'Whether the sentence names the country of origin.';
 COMMENT ON COLUMN fmlama_frequent_prediction.candidate IS 'Prediction.';

@@ -25,12 +25,6 @@ FROM wide
 LEFT JOIN against_null AS a ON a.run_id = wide.run_id AND a.metric = 'score';
 
 COMMENT ON VIEW leaderboard_harness IS 'Leaderboard of harness, tasks of lm-evaluation-harness: newest finished run of each model and configuration. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_harness.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard_harness.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard_harness.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_harness.is_null IS 'Whether the row is of a null model.';
-COMMENT ON COLUMN leaderboard_harness.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_harness.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_harness.ci_low IS 'Lower end of the 95 % interval of score, over clusters; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_harness.ci_high IS 'Upper end of the 95 % interval of score; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_harness.null_value IS 'Score of the best null model, chosen for each task.';

@@ -27,11 +27,7 @@ FROM wide
 LEFT JOIN against_null AS a ON a.run_id = wide.run_id AND a.metric = if(wide.loss IS NULL, 'score', 'loss');
 
 COMMENT ON VIEW leaderboard_imported IS 'Leaderboard of imported, logs of other programs: newest log of each model and configuration. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_imported.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_imported.profile IS 'Task of the log.';
-COMMENT ON COLUMN leaderboard_imported.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_imported.is_null IS 'Whether the row is of a null model.';
-COMMENT ON COLUMN leaderboard_imported.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_imported.finished_at IS 'When the log was imported (UTC).';
 COMMENT ON COLUMN leaderboard_imported.occasion IS 'Date of the log (UTC); empty if it has none.';
 COMMENT ON COLUMN leaderboard_imported.harness IS 'Program that made the log.';

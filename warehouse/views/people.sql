@@ -80,7 +80,6 @@ UNION
 SELECT evaluation, item, content->>'language' FROM evaluation_item WHERE content->>'language' <> '';
 
 COMMENT ON VIEW judged_language IS 'Language of the items of evaluations that have items in several languages; other items have no row.';
-COMMENT ON COLUMN judged_language.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN judged_language.item IS 'Item: verdict.item.';
 COMMENT ON COLUMN judged_language.language IS 'Language of the item.';
 
@@ -97,9 +96,7 @@ SELECT one->>'evaluation' AS evaluation, one->>'config_hash' AS config_hash, one
 FROM (SELECT unnest(getvariable('rectified_means')::VARCHAR[])::JSON AS one);
 
 COMMENT ON VIEW rectified IS 'Means of judges'' scores beside the same means rectified by people''s ratings of a drawn sample (docs/intervals.md), of the newest runs whose answers people rated. Computed when it is read, so only by culturemeter sql, Python and the pages; other programs find no rows.';
-COMMENT ON COLUMN rectified.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN rectified.config_hash IS 'Configuration: run.config_hash.';
-COMMENT ON COLUMN rectified.model IS 'Model.';
 COMMENT ON COLUMN rectified.metric IS 'Judged headline, metric.metric, with _rectified after it.';
 COMMENT ON COLUMN rectified.source IS 'Empty for the model''s own answers, else the null texts, such as shuffled.';
 COMMENT ON COLUMN rectified.value IS 'Mean that people would give, estimated from all verdicts and from people''s ratings of a sample.';
@@ -116,4 +113,3 @@ COMMENT ON COLUMN rectified.correlation IS 'Correlation of people''s ratings and
 COMMENT ON COLUMN rectified.pooled IS 'Why all languages have one correction; NULL if each has its own.';
 COMMENT ON COLUMN rectified.unscored_reason IS 'Why there is no interval, or no number; NULL if there is one.';
 COMMENT ON COLUMN rectified.ratings IS 'Hash of the ratings: another rating gives another hash.';
-COMMENT ON COLUMN rectified.run_id IS 'Run: run.run_id.';

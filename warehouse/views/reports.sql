@@ -16,11 +16,8 @@ LEFT JOIN (SELECT config_hash, saved, min(model) AS model FROM renamed_run GROUP
     END;
 
 COMMENT ON VIEW report_value IS 'Every number of every evaluation, as report pages show it: newest finished run of each model and configuration.';
-COMMENT ON COLUMN report_value.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_value.config_hash IS 'Configuration: run.config_hash. Only numbers with the same config_hash may be compared.';
 COMMENT ON COLUMN report_value.place IS 'Order in the configuration, from 1: models before null models, then by name.';
-COMMENT ON COLUMN report_value.model IS 'Model.';
-COMMENT ON COLUMN report_value.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN report_value.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN report_value.slice_kind IS 'Kind of slice: overall, domain, question, country and so on.';
 COMMENT ON COLUMN report_value.slice IS 'Name of the slice; "all" for overall.';
@@ -41,19 +38,13 @@ FROM run
 SEMI JOIN latest_run USING (run_id);
 
 COMMENT ON VIEW report_run IS 'The newest finished run of each model and configuration, with its engine and parameters.';
-COMMENT ON COLUMN report_run.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_run.place IS 'Order in the configuration, from 1: models by name, then null models.';
-COMMENT ON COLUMN report_run.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN report_run.model IS 'Model.';
-COMMENT ON COLUMN report_run.is_null IS 'Whether the row is of a null model.';
-COMMENT ON COLUMN report_run.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN report_run.code_version IS 'Version of Culturemeter.';
 COMMENT ON COLUMN report_run.engine IS 'Settings of the model''s engine, as JSON text.';
 COMMENT ON COLUMN report_run.params IS 'Parameters of the run, as JSON text.';
 COMMENT ON COLUMN report_run.boundary_rule IS 'Which tokens of a prompt and its continuation are scored.';
 COMMENT ON COLUMN report_run.started_at IS 'When the run began (UTC).';
-COMMENT ON COLUMN report_run.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN report_run.occasion IS 'Occasion: run.occasion.';
 
 CREATE OR REPLACE VIEW report_configuration AS
@@ -75,7 +66,6 @@ FROM newest
 LEFT JOIN packed USING (evaluation, configuration);
 
 COMMENT ON VIEW report_configuration IS 'Configurations of every evaluation with finished runs; pages show one of them.';
-COMMENT ON COLUMN report_configuration.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_configuration.place IS 'Order in the evaluation, from 1, the one that is shown by default: shipped content before packs, then the most answers, then the newest.';
 COMMENT ON COLUMN report_configuration.configuration IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_configuration.profile IS 'Run profiles that set its parameters.';
@@ -93,12 +83,9 @@ JOIN run AS r USING (run_id)
 WHERE NOT r.is_null;
 
 COMMENT ON VIEW report_cohort IS 'The models of each frozen cohort, over which numbers that compare models are computed. A configuration has one cohort.';
-COMMENT ON COLUMN report_cohort.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_cohort.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_cohort.cohort IS 'Name of the cohort; first: the models of the first finished run.';
 COMMENT ON COLUMN report_cohort.place IS 'Order in the cohort, from 1: by name.';
-COMMENT ON COLUMN report_cohort.model IS 'Model.';
-COMMENT ON COLUMN report_cohort.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN report_cohort.frozen_at IS 'When the cohort was frozen (UTC).';
 
 -- Slices such as domain/country are grouped by their first part; metrics and slices of one reason share a row.
@@ -129,10 +116,8 @@ SELECT evaluation, config_hash,
 FROM of_reason;
 
 COMMENT ON VIEW report_unscored IS 'Unscored points with their reason: one row per model and reason, without null models.';
-COMMENT ON COLUMN report_unscored.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_unscored.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_unscored.place IS 'Order in the configuration, from 1: by model and kind of slice.';
-COMMENT ON COLUMN report_unscored.model IS 'Model.';
 COMMENT ON COLUMN report_unscored.metric IS 'The metrics that have no value for this reason, separated by commas.';
 COMMENT ON COLUMN report_unscored.slice_kind IS 'Kind of slices: overall, domain, question, country and so on.';
 COMMENT ON COLUMN report_unscored.slice IS 'Slices, separated by commas.';
@@ -148,17 +133,14 @@ SEMI JOIN (
 ) AS shown USING (evaluation, config_hash);
 
 COMMENT ON VIEW shown_run IS 'One run for each model and evaluation: the runs of model_run under the configuration that pages show (report_configuration.place).';
-COMMENT ON COLUMN shown_run.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN shown_run.config_hash IS 'Configuration: run.config_hash; the same for all models of an evaluation.';
 COMMENT ON COLUMN shown_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN shown_run.model IS 'Name of the model in that run.';
-COMMENT ON COLUMN shown_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN shown_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN shown_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN shown_run.dtype IS 'Precision of the engine; NULL if a server chooses it, or if no model runs.';
 COMMENT ON COLUMN shown_run.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN shown_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history has those without a row here.';
-COMMENT ON COLUMN shown_run.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW report_against_null AS
 SELECT a.evaluation, a.config_hash, row_number() OVER (
@@ -168,10 +150,8 @@ FROM against_null AS a
 JOIN latest_run AS r USING (run_id);
 
 COMMENT ON VIEW report_against_null IS 'Headlines and nulls that reports show: the newest run of each model and configuration.';
-COMMENT ON COLUMN report_against_null.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_against_null.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_against_null.place IS 'Order within the configuration, from 1.';
-COMMENT ON COLUMN report_against_null.model IS 'Model.';
 COMMENT ON COLUMN report_against_null.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN report_against_null.is_beyond_null IS 'Value of against_null.is_beyond_null.';
 COMMENT ON COLUMN report_against_null.doubt IS 'Reason not to trust the headline; NULL if there is none.';
@@ -184,10 +164,8 @@ FROM latest_run AS r
 JOIN doubt AS d USING (run_id);
 
 COMMENT ON VIEW report_doubt IS 'Doubts that reports show: the newest run of each model and configuration.';
-COMMENT ON COLUMN report_doubt.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_doubt.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_doubt.place IS 'Order within the configuration, from 1.';
-COMMENT ON COLUMN report_doubt.model IS 'Model.';
 COMMENT ON COLUMN report_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN report_doubt.reason IS 'Reason not to trust the headline.';
 
@@ -197,7 +175,6 @@ SELECT evaluation, row_number() OVER (PARTITION BY evaluation ORDER BY rowid) AS
 FROM metric;
 
 COMMENT ON VIEW report_metric IS 'The table metric, in the order of its file.';
-COMMENT ON COLUMN report_metric.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_metric.place IS 'Order in the evaluation, from 1.';
 COMMENT ON COLUMN report_metric.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN report_metric.label IS 'Name to show.';
@@ -248,7 +225,6 @@ SELECT evaluation, config_hash,
 FROM judged;
 
 COMMENT ON VIEW report_judge IS 'Judges and rubrics of a configuration, in the newest finished run of each model.';
-COMMENT ON COLUMN report_judge.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_judge.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge, its engine and rubric.';
 COMMENT ON COLUMN report_judge.judge IS 'Model that judged.';
@@ -270,7 +246,6 @@ FROM report_judge AS j
 JOIN judge_validation AS v USING (judge_hash, rubric);
 
 COMMENT ON VIEW report_validation IS 'Agreement of a configuration''s judges with people, from judge_validation; the columns of a number are named as in report_value.';
-COMMENT ON COLUMN report_validation.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_validation.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_validation.place IS 'Order in the configuration, from 1: by judge, its engine, rubric and time.';
 COMMENT ON COLUMN report_validation.judge IS 'Model that judged.';

@@ -17,7 +17,6 @@ JOIN renamed AS r ON r.config_hash = b.config_hash AND b.model[position('(' IN b
 GROUP BY b.run_id, b.config_hash, b.model;
 
 COMMENT ON VIEW renamed_run IS 'Runs whose model is shown under another name than they were saved with (model_name).';
-COMMENT ON COLUMN renamed_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN renamed_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN renamed_run.saved IS 'Name that the run was saved with: run_base.model.';
 COMMENT ON COLUMN renamed_run.model IS 'Name to show.';
@@ -59,7 +58,6 @@ SELECT run_id, model, metric, slice_kind, slice, value, unscored_reason, n_score
 FROM metric_row;
 
 COMMENT ON VIEW metric_value IS 'Numbers of all runs, one row each. An unscored number is NULL with a reason, never NaN and never 0.';
-COMMENT ON COLUMN metric_value.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN metric_value.model IS 'Model: run.model.';
 COMMENT ON COLUMN metric_value.metric IS 'Metric: metric.metric of the run''s evaluation.';
 COMMENT ON COLUMN metric_value.slice_kind IS 'overall, domain, question, country and so on.';
@@ -85,8 +83,6 @@ SELECT run_id, evaluation, config_hash, split_part(pinned, '@', 1) AS pack, spli
 FROM named;
 
 COMMENT ON VIEW run_pack IS 'Packs that each run used: one row per run and pack.';
-COMMENT ON COLUMN run_pack.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN run_pack.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN run_pack.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN run_pack.pack IS 'Name of the pack in that run.';
 COMMENT ON COLUMN run_pack.pack_hash IS 'Content that was used: pack.pack_hash.';
@@ -130,12 +126,6 @@ QUALIFY row_number() OVER (
 
 COMMENT ON VIEW latest_run IS 'The newest finished run of each model under each configuration, which leaderboards show. Several engines with the same weights share one row.';
 COMMENT ON COLUMN latest_run.evaluation IS 'Name of the evaluation.';
-COMMENT ON COLUMN latest_run.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN latest_run.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN latest_run.model IS 'Model.';
-COMMENT ON COLUMN latest_run.is_null IS 'Whether the row is of a null model.';
-COMMENT ON COLUMN latest_run.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN latest_run.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN latest_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN latest_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN latest_run.n_answers IS 'Number of answers of the run: run.n_answers.';
@@ -150,10 +140,6 @@ WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard IS 'The overall numbers of all evaluations, one row each: newest finished run of each model and configuration. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard.evaluation IS 'Name of the evaluation.';
-COMMENT ON COLUMN leaderboard.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard.model IS 'Model.';
-COMMENT ON COLUMN leaderboard.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard.metric IS 'Metric: metric.metric of the evaluation.';
 COMMENT ON COLUMN leaderboard.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
 COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % interval; NULL if there are too few units for its coverage to hold (docs/intervals.md).';
@@ -161,8 +147,6 @@ COMMENT ON COLUMN leaderboard.ci_high IS 'Upper end of the 95 % interval; NULL i
 COMMENT ON COLUMN leaderboard.null_value IS 'Value of a null model for the same metric and slice.';
 COMMENT ON COLUMN leaderboard.n_scored IS 'Number of points from which the value is computed.';
 COMMENT ON COLUMN leaderboard.n_unscored IS 'Number of points that could not be scored.';
-COMMENT ON COLUMN leaderboard.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW model_run AS
 SELECT r.evaluation, r.config_hash, r.model_hash, r.model, r.run_id, r.engine_hash, run.engine->>'kind' AS kind,
@@ -173,17 +157,14 @@ JOIN run USING (run_id)
 WHERE NOT r.is_null;
 
 COMMENT ON VIEW model_run IS 'One run for each model under each configuration: the runs of latest_run, with the engine in words.';
-COMMENT ON COLUMN model_run.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN model_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN model_run.model IS 'Name of the model in that run.';
-COMMENT ON COLUMN model_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN model_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN model_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN model_run.dtype IS 'Precision of the engine; NULL if a server chooses it, or if no model runs.';
 COMMENT ON COLUMN model_run.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history has those without a row here.';
-COMMENT ON COLUMN model_run.finished_at IS 'When the run ended (UTC).';
 
 -- Lists of log-probabilities are compared by a hash of all their rows, other kinds of answers as texts.
 -- Judges are matched by the hash of their engine, other answers by the model's name: parts have no other identity,
@@ -258,7 +239,6 @@ FROM used
 LEFT JOIN validated USING (judge_hash, rubric);
 
 COMMENT ON VIEW judge_used IS 'Judges and rubrics of a configuration, and whether the judge was compared with people under that rubric.';
-COMMENT ON COLUMN judge_used.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN judge_used.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN judge_used.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN judge_used.judge IS 'Model that judged.';
@@ -275,9 +255,6 @@ JOIN run USING (run_id)
 LEFT JOIN response AS r ON r.request_hash = s.request AND r.item = s.prompt;
 
 COMMENT ON VIEW sample_text IS 'Samples of every run, one a row: what was sent, what came back, target and scores. It reads nothing of today''s content.';
-COMMENT ON COLUMN sample_text.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN sample_text.evaluation IS 'Evaluation.';
-COMMENT ON COLUMN sample_text.model IS 'Model.';
 COMMENT ON COLUMN sample_text.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN sample_text.sample IS 'Name of the sample: of its item, conversation or question about a country.';
 COMMENT ON COLUMN sample_text.input IS 'Messages that were sent, as JSON: [{role, content}].';

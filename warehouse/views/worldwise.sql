@@ -50,7 +50,6 @@ WHERE r.evaluation = 'worldwise' AND NOT r.is_null AND v.metric = 'alignment_gai
     AND NOT coalesce(v.ci_low > 0, false);
 
 COMMENT ON VIEW worldwise_doubt IS 'Rows that worldwise adds to the view doubt: alignment whose paired alignment_gain is not shown to be above 0.';
-COMMENT ON COLUMN worldwise_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN worldwise_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN worldwise_doubt.reason IS 'Reason not to trust the headline.';
 
@@ -104,11 +103,7 @@ FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_worldwise IS 'One row per configuration and model: newest configuration first; within each, models by alignment_gain, then null models. Read the gain first: null models reach a high alignment too. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_worldwise.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_worldwise.place IS 'Order in the configuration, from 1: models by gain, then by alignment, then null models.';
-COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment minus the alignment of best_null, answer by answer; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios; above 0, the model scores more than best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % interval of alignment_gain; below 0, the model scores less than best_null.';
@@ -134,8 +129,6 @@ COMMENT ON COLUMN leaderboard_worldwise.decline_share IS 'Share of answers with 
 COMMENT ON COLUMN leaderboard_worldwise.answered IS 'Share of answers that could be scored, 0 to 1.';
 COMMENT ON COLUMN leaderboard_worldwise.n_answers IS 'Number of answers with a persona, scored or not.';
 COMMENT ON COLUMN leaderboard_worldwise.n_scored IS 'Number of these answers from which alignment is computed.';
-COMMENT ON COLUMN leaderboard_worldwise.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_worldwise.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW worldwise_by_culture AS
 WITH wide AS (
@@ -180,10 +173,6 @@ FROM wide
 LEFT JOIN country AS c ON c.country = wide.culture;
 
 COMMENT ON VIEW worldwise_by_culture IS 'The leaderboard''s numbers culture by culture, and baseline: the answers without a persona, which have no target.';
-COMMENT ON COLUMN worldwise_by_culture.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN worldwise_by_culture.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN worldwise_by_culture.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_culture.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
 COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored.';
 COMMENT ON COLUMN worldwise_by_culture.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios.';
@@ -214,8 +203,6 @@ COMMENT ON COLUMN worldwise_by_culture.share_decline IS 'Share of answers that d
 COMMENT ON COLUMN worldwise_by_culture.n_scored IS 'Number of answers from which alignment is computed.';
 COMMENT ON COLUMN worldwise_by_culture.n_unscored IS 'Number of answers that could not be scored.';
 COMMENT ON COLUMN worldwise_by_culture.culture_name IS 'English name of the culture''s country.';
-COMMENT ON COLUMN worldwise_by_culture.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN worldwise_by_culture.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW worldwise_by_dimension AS
 SELECT r.config_hash, r.profile, r.model, r.is_null,
@@ -243,10 +230,6 @@ WHERE r.evaluation = 'worldwise' AND v.slice_kind IN ('dimension', 'culture_dime
 GROUP BY ALL;
 
 COMMENT ON VIEW worldwise_by_dimension IS 'The leaderboard''s numbers dimension by dimension: over all cultures, and in each culture. Dimensions without scenarios of their own have a projection only.';
-COMMENT ON COLUMN worldwise_by_dimension.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN worldwise_by_dimension.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN worldwise_by_dimension.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_dimension.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_dimension.dimension IS 'Dimension: dimension.dimension.';
 COMMENT ON COLUMN worldwise_by_dimension.culture IS 'Culture of the persona: country.country, or baseline: no persona; NULL: all personas together.';
 COMMENT ON COLUMN worldwise_by_dimension.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored, and in single cultures.';
@@ -264,8 +247,6 @@ COMMENT ON COLUMN worldwise_by_dimension.projection IS 'Mean score of all answer
 COMMENT ON COLUMN worldwise_by_dimension.null_projection IS 'Mean score of the scenarios'' own texts.';
 COMMENT ON COLUMN worldwise_by_dimension.n_scored IS 'Number of answers from which alignment is computed.';
 COMMENT ON COLUMN worldwise_by_dimension.n_unscored IS 'Number of answers that could not be scored.';
-COMMENT ON COLUMN worldwise_by_dimension.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN worldwise_by_dimension.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW worldwise_values AS
 SELECT r.config_hash, r.profile, r.model, split_part(v.slice, ':', 1) AS culture,
@@ -284,9 +265,6 @@ LEFT JOIN worldwise_label AS g
 WHERE r.evaluation = 'worldwise' AND v.metric = 'value_share' AND v.slice_kind = 'culture_value';
 
 COMMENT ON VIEW worldwise_values IS 'Values that a model names, by culture, and their difference from its answers without a persona.';
-COMMENT ON COLUMN worldwise_values.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN worldwise_values.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN worldwise_values.model IS 'Model.';
 COMMENT ON COLUMN worldwise_values.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
 COMMENT ON COLUMN worldwise_values.value IS 'Value: guiding_value.value, or one of a pack.';
 COMMENT ON COLUMN worldwise_values.label IS 'Name of the value, as models see it.';
@@ -298,8 +276,6 @@ COMMENT ON COLUMN worldwise_values.shift IS 'share minus baseline_share, -1 to 1
 COMMENT ON COLUMN worldwise_values.times IS 'Number of times that the value was named: share times the number of values named.';
 COMMENT ON COLUMN worldwise_values.rank IS 'Place among the culture''s values, from 1; ties share a place.';
 COMMENT ON COLUMN worldwise_values.unscored_reason IS 'Why there is no share; NULL if there is one.';
-COMMENT ON COLUMN worldwise_values.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN worldwise_values.finished_at IS 'When the run ended (UTC).';
 
 -- Scenarios of a user's own file are left out: their names may equal those of others.
 CREATE OR REPLACE VIEW worldwise_scenario AS

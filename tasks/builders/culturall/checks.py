@@ -15,10 +15,10 @@ from typing import Literal, NamedTuple, get_args
 from rapidfuzz import fuzz
 
 from tasks.builders.culturall.language import wrong_language, wrong_script
-from tasks.evaluations.culturall.choices import LETTERS, options
 from tasks.evaluations.culturall.items import TOPICS, CulturallItem, ItemTexts
 from tasks.evaluations.culturall.matching import is_match, plain
-from tasks.evaluations.culturall.quantities import numbers
+from tasks.evaluations.culturall.matching.choices import LETTERS, options
+from tasks.evaluations.culturall.matching.quantities import numbers
 
 Doubt = Literal[
     "answer_named", "personal_data", "region_differs", "region_language", "sensitive", "topic_differs",

@@ -15,8 +15,8 @@ from tasks.builders.culturall import prompts
 from tasks.builders.culturall.checks import ItemFault, draft_faults, unchanged
 from tasks.builders.culturall.params import Technique
 from tasks.builders.culturall.sources import ItemSource, WrittenRow
-from tasks.evaluations.culturall.choices import chosen_letter
 from tasks.evaluations.culturall.items import CulturallItem, ItemTexts, load_items
+from tasks.evaluations.culturall.matching.choices import chosen_letter
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import CUT_OFF, REFUSED, no_text, read_fields, unreadable

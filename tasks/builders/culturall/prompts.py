@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from tasks.builders.culturall.params import Technique
-from tasks.evaluations.culturall.choices import LETTERS
 from tasks.evaluations.culturall.items import TOPICS, CulturallItem, ItemTexts
+from tasks.evaluations.culturall.matching.choices import LETTERS
 from tasks.identity import digest
 from tasks.judging.rubric import CLOSE, OPEN, as_data
 from tasks.loop.prompts import Prompt

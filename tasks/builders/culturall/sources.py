@@ -18,9 +18,9 @@ from pydantic import BeforeValidator, Field
 from tasks.builders.culturall.language import identify
 from tasks.builders.culturall.prompts import TOPIC_LIST
 from tasks.data.folders import files_in
-from tasks.evaluations.culturall.choices import LETTERS, options
 from tasks.evaluations.culturall.items import CulturallItemRow
 from tasks.evaluations.culturall.matching import plain
+from tasks.evaluations.culturall.matching.choices import LETTERS, options
 from tasks.evaluations.culturall.retrieval import read_documents
 from tasks.identity import digest
 from tasks.packs.published import PublishedRow, Row, Text, column, validate

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from tasks.evaluations.choosing import distinct, of_slices
-from tasks.evaluations.culturall.choices import gold_letter, options
+from tasks.evaluations.culturall.matching.choices import gold_letter, options
 from tasks.identity import digest
 from tasks.packs.published import Lower, PublishedRow, Row, Text, validate
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tasks.evaluations.culturall.choices import LETTERS, options
 from tasks.evaluations.culturall.items import FROM_PACK, NOT_CHECKED, TOPICS
+from tasks.evaluations.culturall.matching.choices import LETTERS, options
 from tasks.packs.shape import REPLACES, ByName, PackFile, PackRow, Shape, Taken, Text, Wording
 from tasks.packs.wording import prompt_file
 

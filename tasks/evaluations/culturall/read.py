@@ -17,10 +17,10 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.contract import Completions, comparable
-from tasks.evaluations.culturall.choices import chosen_letter, options
 from tasks.evaluations.culturall.items import CulturallItem
 from tasks.evaluations.culturall.matching import is_right
-from tasks.evaluations.culturall.statements import knows_nothing
+from tasks.evaluations.culturall.matching.choices import chosen_letter, options
+from tasks.evaluations.culturall.matching.texts import knows_nothing
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
 from tasks.judging.controls import EMPTY as EMPTY_TEXT

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.culturall.choices import LETTERS
 from tasks.evaluations.culturall.items import CulturallItem
 from tasks.evaluations.culturall.matching import plain
+from tasks.evaluations.culturall.matching.choices import LETTERS
 from tasks.evaluations.culturall.read import CHECKS, NOT_READ, CulturallAnswer
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.evaluations.recipe.prompted import ConditionScores

@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.evaluations.culturall.choices import LETTERS
 from tasks.evaluations.culturall.items import CulturallItemRow
+from tasks.evaluations.culturall.matching.choices import LETTERS
 from tasks.packs.published import PublishedRow, Text, read_all, read_each, read_rows, validate
 from tasks.papers.reproduction import (
     Files,

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tasks.evaluations.culturall.choices import options
 from tasks.evaluations.culturall.items import CulturallItem, load_items
+from tasks.evaluations.culturall.matching.choices import options
 from tests.engines.test_openai import Scripted, completion
 
 SAMPLE = Path(__file__).parents[3] / "warehouse" / "reference" / "culturall_item"

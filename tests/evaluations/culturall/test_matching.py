@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.culturall.choices import chosen_letter, options
 from tasks.evaluations.culturall.matching import is_match, is_right, plain
-from tasks.evaluations.culturall.quantities import numbers
+from tasks.evaluations.culturall.matching.choices import chosen_letter, options
+from tasks.evaluations.culturall.matching.quantities import numbers
 
 QUESTION = "Which one is poured first? A. tea B. coffee C. cocoa D. water"
 

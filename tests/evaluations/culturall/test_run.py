@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from deployments.evaluations.culturall import DOOR
 from deployments.show.report import read_data
 from flows.evaluation import evaluate
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation
 from tasks.evaluations.culturall import read
+from tasks.evaluations.culturall.about import ABOUT
 from tasks.evaluations.culturall.evaluation import EVALUATION
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.report import KINDS, REPORT
@@ -208,7 +208,7 @@ def test_terminal_columns_show_unchecked_items_and_judge(finished: Finished) -> 
     board = finished.warehouse.query(
         "SELECT * FROM leaderboard_culturall WHERE config_hash = ?", [finished.judged]
     )
-    cells = [DOOR.columns(line) for line in board.to_dicts()]
+    cells = [ABOUT.columns(line) for line in board.to_dicts()]
     assert (cells[0]["checked"], cells[0]["judge"]) == ("0 of 16", "FAILS ITS CHECK")
     assert (cells[0]["validated"], cells[-1]["judge"]) == ("no", "–")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.culturall.choices import LETTERS, options
 from tasks.evaluations.culturall.items import NOT_CHECKED, TOPICS, load_items
 from tasks.evaluations.culturall.matching import plain
+from tasks.evaluations.culturall.matching.choices import LETTERS, options
 from tasks.packs.published import read_rows
 
 ROWS = [

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.culturall.choices import LETTERS, options
 from tasks.evaluations.culturall.items import CulturallItem, load_items
+from tasks.evaluations.culturall.matching.choices import LETTERS, options
 from tasks.evaluations.culturall.read import matches
 from tasks.packs.published import read_rows
 

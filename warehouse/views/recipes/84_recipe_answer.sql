@@ -21,8 +21,6 @@ FROM answer;
 COMMENT ON VIEW recipe_answer IS 'Answers of models to every item, in every condition, repetition and turn, of evaluations from recipes: newest run of each model, items with the lowest mean first.';
 COMMENT ON COLUMN recipe_answer.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN recipe_answer.place IS 'Order in the configuration, from 1.';
-COMMENT ON COLUMN recipe_answer.evaluation IS 'Evaluation.';
-COMMENT ON COLUMN recipe_answer.model IS 'Model.';
 COMMENT ON COLUMN recipe_answer.item IS 'Item.';
 COMMENT ON COLUMN recipe_answer.condition IS 'Condition of the definition; empty if it has none.';
 COMMENT ON COLUMN recipe_answer.repetition IS 'Number of the answer among those to the same prompt, from 1; NULL in other evaluations.';

@@ -1,20 +1,15 @@
-"""The doors of the evaluations (``tasks.registry``), one file each; a new one adds files and edits none.
+"""The doors of the evaluations (``tasks.registry``); a new one adds files and edits none.
 
-``<name>.py`` defines ``DOOR`` and imports nothing slow; ``<name>.toml`` holds its profiles, the smallest
-first. The evaluation is ``tasks.evaluations.<name>.evaluation.EVALUATION``; its options are the one subclass
-of ``Params`` in ``tasks.evaluations.<name>.params``. An evaluation from a recipe needs none of these files
-(``recipes``).
+A door is ``tasks.evaluations.<name>.about.ABOUT``, which imports nothing slow. The evaluation is
+``tasks.evaluations.<name>.evaluation.EVALUATION``; its options are the one subclass of ``Params`` in
+``tasks.evaluations.<name>.params``. An evaluation from a recipe needs none of these files (``recipes``).
 """
 
 from __future__ import annotations
 
-import pkgutil
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deployments.packs import recipes
@@ -46,12 +41,12 @@ class _Doors(Mapping[str, About]):
     def __getitem__(self, name: str) -> About:
         if name not in self._names:
             raise KeyError(name)
-        return _door(name) if name in _with_files() else recipes.door(name)
+        return recipes.door(name)
 
 
 def doors() -> Mapping[str, About]:
     """Return the doors by evaluation: shipped ones, benchmarks, packs, each group in alphabetical order."""
-    own = sorted(registry.shipped() | _with_files())
+    own = sorted(registry.shipped())
     return _Doors([*own, *sorted(registry.benchmarks()), *sorted(recipes.packed())])
 
 
@@ -65,17 +60,6 @@ def sound() -> list[str]:
     """Return the evaluations whose definitions can be read; packs with faults are left out."""
     broken = recipes.packed().keys() - set(recipes.usable())
     return [name for name in doors() if name not in broken]
-
-
-@cache
-def _with_files() -> frozenset[str]:
-    return frozenset(module.name for module in pkgutil.iter_modules(__path__))
-
-
-@cache
-def _door(name: str) -> About:
-    door: About = import_module(f"{__name__}.{name}").DOOR
-    return door
 
 
 def unknown(name: str | None) -> str:
@@ -94,12 +78,8 @@ def profiles(name: str) -> dict[str, dict[str, Any]]:
 
 def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
     """Return an evaluation's profiles without those of packs."""
-    file = Path(__path__[0], f"{name}.toml")
-    if name in _with_files():
-        file = Path(import_module(f"{__name__}.{name}").__file__ or "").with_suffix(".toml")
-    own = evaluation(name).about if name in recipes.without_files() and not file.exists() else None
-    values = own.profiles if own else tomllib.loads(file.read_text(encoding="utf-8"))
-    return {profile: {**options, "profile": profile} for profile, options in values.items()}
+    own = recipes.door(name).profiles
+    return {profile: {**options, "profile": profile} for profile, options in own.items()}
 
 
 def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:

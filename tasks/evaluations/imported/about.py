@@ -1,12 +1,11 @@
-"""The door of imported logs; ``culturemeter import`` fills it, and nothing can be run."""
+"""Imported logs as users see them; ``culturemeter import`` fills it, and nothing can be run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.show.display import interval, number
-from tasks.evaluations.about import About
+from tasks.evaluations.about import About, interval, number
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = About(
+ABOUT = About(
     title="What do the logs of other programs say?",
     models=("smollm2-135m",),
     examples=("--help",),
@@ -39,4 +38,11 @@ DOOR = About(
     },
     in_all=False,
     is_served=False,
+    profiles={
+        # Nothing can be run: `culturemeter import` makes the runs, and a run's profile is the name of its
+        # task.
+        "smoke": {},
+        "demo": {},
+        "full": {},
+    },
 )

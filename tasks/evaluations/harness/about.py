@@ -1,12 +1,11 @@
-"""The door of tasks of lm-evaluation-harness."""
+"""Tasks of lm-evaluation-harness as users see them: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.show.display import interval, number
-from tasks.evaluations.about import About
+from tasks.evaluations.about import About, interval, number
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,7 +21,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = About(
+ABOUT = About(
     title="How does a model do on tasks of lm-evaluation-harness?",
     models=("smollm2-135m",),
     examples=(
@@ -34,4 +33,11 @@ DOOR = About(
     "or usual option, the commonest answer. The other columns: the model's score without the right question.",
     columns=_columns,
     in_all=False,
+    profiles={
+        # Ten documents of each task, spread over clusters.
+        "smoke": {"limit": 10},
+        "demo": {"limit": 100},
+        # All documents of the named tasks.
+        "full": {},
+    },
 )

@@ -1,12 +1,11 @@
-"""The door of the worldwise evaluation."""
+"""The worldwise evaluation as users see it: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.show.display import interval, number
-from tasks.evaluations.about import About
+from tasks.evaluations.about import About, interval, number
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = About(
+ABOUT = About(
     title="Which values show in a model's reasoning, with and without a persona? (60 countries)",
     models=("smollm2-135m-vllm",),
     examples=(
@@ -51,5 +50,39 @@ DOOR = About(
         "noise": "shift between two halves of one sample",
         "recognised": "share of cultures recognised from the wording",
         "variety": "differences among answers for different cultures",
+    },
+    profiles={
+        "smoke": {
+            "cultures": ["IN", "JP", "US"],
+            "scenarios_per_dimension": 1,
+            "multi_dimensional": False,
+            "repetitions": 1,
+            "max_tokens": 320,
+        },
+        # The paper's five countries and no persona, two scenarios per dimension, two answers to each.
+        "demo": {
+            "cultures": ["AE", "IN", "JP", "MX", "US"],
+            "targets": "seed_bucketed",
+            "scenarios_per_dimension": 2,
+            "repetitions": 2,
+            "max_tokens": 200,
+        },
+        # Every country with six published scores, every scenario, three answers to each.
+        "full": {"batch": 256},
+        # WorldWiseAI (2024): its five countries and no persona, every scenario once, its sampling, form and
+        # tests. Its texts come from a pack: culturemeter pack from worldwise --data CLONE, then --pack
+        # worldwise-published.
+        "paper": {
+            "cultures": ["AE", "IN", "JP", "MX", "US"],
+            "targets": "seed_bucketed",
+            "repetitions": 1,
+            "answer_format": "text",
+            "temperature": 0.7,
+            "max_tokens": 1000,
+            "stereotype_rule": "program",
+            "unread": "zero",
+            "other_values": "counted",
+            "reproduce": True,
+        },
     },
 )

@@ -1,16 +1,18 @@
-"""Texts of short answers in the forms in which they are compared. Pure."""
+"""Texts of short answers in the forms in which they are compared, and an answer's one statement. Pure."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import takewhile
 
 import regex  # type: ignore[import-untyped]
 
-from tasks.evaluations.culturall.locales import fold
-from tasks.evaluations.culturall.quantities import IS_UNSPACED, UNSPACED, with_digits
+from tasks.evaluations.culturall.matching import locales
+from tasks.evaluations.culturall.matching.locales import fold
+from tasks.evaluations.culturall.matching.quantities import IS_UNSPACED, UNSPACED, with_digits
 
 _HAN = regex.compile(r"\p{Han}")
 _NEAR = 0.6
@@ -36,6 +38,18 @@ _SIMPLIFIED = str.maketrans(
     "没况泪净减测汤温灭准满汉济湾为乌烟热灯争爷墙奖独献现环毕画异监盘众确码禄种称积稳穷竞笔范筑简篮粮级红纸纯细终组结"
     "给统经绿维网线练总绩织继续罚罗义习圣联职脑脸台兴旧舱艺兰处虫冲",
 )
+# The end of a sentence: a mark of scripts with their own, or a point after a word of three letters or a sign.
+_END = regex.compile(
+    r"\n+|(?<=[。！？।។])\s*|(?<=[!?؟])\s+|(?<=\p{L}{3}\.|[)\]»”\"%*]\.)\s+(?=[^\p{Ll}\d\s])"
+)
+_COPULA = (
+    r"\s*(?:[:：]|(?:is|are|هي|هو|es|là|ialah|adalah|је|je|হলো|হল|は|是|为|為|គឺ|៖|—|-)"
+    r"(?!\p{L})\s*[:：]?)?"
+)
+_PICTURES = regex.compile(r"\p{Extended_Pictographic}|[\u200d\ufe0f]")
+_MARKUP = regex.compile(r"\*\*|__|`")
+_CALCULATION = regex.compile(r"^[\d\s.,+\-−–×xх*÷/:()%]+[=＝]\s*(?=\S)")
+_EDGES = " \t\n\"'“”„«»‘’「」『』*_`:：,，、.。!！।។"
 
 
 @lru_cache(maxsize=1 << 16)
@@ -118,3 +132,58 @@ def has_phrase(text: str, phrase: str, language: str) -> bool:
     if IS_UNSPACED.match(phrase):
         return phrase in flat.replace(" ", "")
     return f" {phrase} " in flat
+
+
+def statement(answer: str, languages: Iterable[str]) -> str | None:
+    """Return an answer's only sentence without markup and a mark such as "Answer:" before it; None if there
+    are several sentences, or none.
+    """
+    text = _MARKUP.sub("", _PICTURES.sub("", locales.unmarked(answer)))
+    sentences = [part for part in map(_stripped, _END.split(text)) if part]
+    marks = [_pattern("marks", language) for language in languages]
+    while len(sentences) > 1 and any(mark.fullmatch(_same_length(sentences[0])) for mark in marks):
+        del sentences[0]
+    if len(sentences) != 1:
+        return None
+    said = sentences[0]
+    for mark in marks:
+        found = mark.match(_same_length(said))
+        if found and (after := _stripped(said[found.end() :])):
+            said = after
+            break
+    return str(_CALCULATION.sub("", said))
+
+
+def knows_nothing(answer: str, languages: Iterable[str]) -> bool:
+    """Return whether an answer says only that its author does not know."""
+    said = " ".join(regex.sub(r"[^\p{L}\p{M}]+", " ", _same_length(answer)).split())
+    return any(_pattern("unknowns", language).fullmatch(said) for language in languages)
+
+
+def _same_length(text: str) -> str:
+    """Return the text folded, if that keeps the places of its characters; else in lower case."""
+    folded = fold(text)
+    return folded if len(folded) == len(text) else text.lower()
+
+
+def _stripped(text: str) -> str:
+    return text.strip(_EDGES)
+
+
+@cache
+def _pattern(kind: str, language: str) -> regex.Pattern[str]:
+    """Return the pattern of a table of phrases, in a language and in English; whole words where there are
+    spaces."""
+    forms = locales.own_and_english(kind, "" if language == "sr" else language)
+    forms |= frozenset(locales.listed(kind, "sr", "")) if language == "sr" else frozenset()
+    spaced = [form for form in forms if not IS_UNSPACED.match(form)]
+    together = [form for form in forms if form not in spaced]
+    parts = [rf"(?<![\p{{L}}\p{{M}}])(?:{_any(spaced)})(?![\p{{L}}\p{{M}}])"] if spaced else []
+    parts += [f"(?:{_any(together)})"] if together else []
+    return regex.compile(rf"(?:{'|'.join(parts)}){_COPULA if kind == 'marks' else ''}")
+
+
+def _any(forms: list[str]) -> str:
+    return "|".join(
+        regex.escape(form).replace(r"\ ", r"\s+") for form in sorted(forms, key=len, reverse=True)
+    )

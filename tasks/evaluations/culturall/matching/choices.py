@@ -8,11 +8,10 @@ from itertools import pairwise
 
 import regex  # type: ignore[import-untyped]
 
-from tasks.evaluations.culturall.locales import own_and_english
-from tasks.evaluations.culturall.quantities import IS_UNSPACED
-from tasks.evaluations.culturall.statements import statement
-from tasks.evaluations.culturall.texts import is_alike, plain, spaced
-from tasks.evaluations.culturall.tokens import bare, fillers
+from tasks.evaluations.culturall.matching.locales import own_and_english
+from tasks.evaluations.culturall.matching.quantities import IS_UNSPACED
+from tasks.evaluations.culturall.matching.texts import is_alike, plain, spaced, statement
+from tasks.evaluations.culturall.matching.tokens import bare, fillers
 
 LETTERS = ("A", "B", "C", "D")
 """The options of multiple choice."""

@@ -1,12 +1,11 @@
-"""The door of the explication evaluation."""
+"""The explication evaluation as users see it: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.show.display import interval, number
-from tasks.evaluations.about import About
+from tasks.evaluations.about import About, interval, number
 
 _TELLS = {True: "yes", False: "NO", None: "–"}
 
@@ -31,7 +30,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = About(
+ABOUT = About(
     title="Does a model ask before it recommends? (conversations with simulated users)",
     models=("smollm2-135m-vllm",),
     examples=(
@@ -52,4 +51,42 @@ DOOR = About(
         "elicited": "share of the user's facts that were asked for",
     },
     judged="recommendation quality, interaction or instruction following",
+    profiles={
+        # One persona, one repetition, three turns; the small model plays all roles. It shows that everything
+        # runs.
+        "smoke": {
+            "max_personas": 1,
+            "repetitions": 1,
+            "max_turns": 3,
+            "max_tokens": 96,
+            "simulator_max_tokens": 48,
+            "judge_max_tokens": 256,
+            "judges": ["smollm2-135m-vllm"],
+        },
+        # Three personas, both conditions, two repetitions, five turns; the small model plays all roles and
+        # judges itself.
+        "demo": {
+            "max_personas": 3,
+            "repetitions": 2,
+            "max_turns": 5,
+            "max_tokens": 160,
+            "simulator_max_tokens": 80,
+            "judge_max_tokens": 256,
+            "judges": ["smollm2-135m-vllm"],
+        },
+        # All 30 invented personas, three tasks, both conditions, ten repetitions. (The paper: breakfast, ten
+        # interviewed people, ten repetitions.) Name a simulator and judges.
+        "full": {"tasks": ["breakfast", "gift", "celebration"], "repetitions": 10, "batch": 256},
+        # Section 5 of the paper: breakfast, ten repetitions, no limit on turns. Name GPT-4o as simulator and
+        # judge; the authors' prompts and the personas of interviewed people come from a pack (culturemeter
+        # pack new explication --as-published).
+        "paper": {
+            "tasks": ["breakfast"],
+            "repetitions": 10,
+            "temperature": 1.0,
+            "max_turns": 0,
+            "judge_style": "reasoned",
+            "batch": 256,
+        },
+    },
 )

@@ -1,12 +1,11 @@
-"""The door of the culturall evaluation."""
+"""The culturall evaluation as users see it: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.show.display import interval, number
-from tasks.evaluations.about import About
+from tasks.evaluations.about import About, interval, number
 
 
 def _judge(r: Mapping[str, Any]) -> str:
@@ -65,7 +64,7 @@ def _published_levels(r: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{level.partition('_')[2]} as published": number(r[level], 2) for level in levels}
 
 
-DOOR = About(
+ABOUT = About(
     title="Can a model solve grounded tasks in 14 languages? (CulturALL)",
     models=("smollm2-135m-vllm",),
     examples=(
@@ -88,5 +87,32 @@ DOOR = About(
         "of answers": "accuracy without lost answers",
         "matched": "accuracy by match, of the answers that matching reads",
         "not read": "answers that matching does not read (accuracy by match if all were wrong, all right)",
+    },
+    profiles={
+        # One item of each language. The embedded models do not reason first, so 64 tokens are enough.
+        "smoke": {
+            "items_per_language": 1,
+            "conditions": ["native", "question"],
+            "judges": ["smollm2-135m-vllm"],
+            "max_tokens": 64,
+            "judge_max_tokens": 64,
+        },
+        # Three items of each language. The small model judges itself: this shows how it works, and a warning
+        # says so.
+        "demo": {
+            "items_per_language": 3,
+            "judges": ["smollm2-135m-vllm"],
+            "max_tokens": 64,
+            "judge_max_tokens": 64,
+        },
+        # All items.
+        "full": {"batch": 256},
+        # Lin et al. (2026), as in their program: all items, as written and in English, and a judge who
+        # answers 1 or 0. Items and prompts come from a pack (culturemeter pack from culturall --data FOLDER).
+        # Name the judge (--judges); the paper's is gpt-4o-2024-11-20.
+        "paper": {"conditions": ["native", "english"], "judge_style": "reasoned", "batch": 256},
+        # As in their text: figure 12 has other words for the judge than the program. Copy it into the form
+        # that culturemeter pack new culturall --as-published writes, and name that pack last.
+        "paper-text": {"conditions": ["native", "english"], "judge_style": "reasoned", "batch": 256},
     },
 )

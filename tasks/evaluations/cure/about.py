@@ -1,12 +1,11 @@
-"""The door of the cure evaluation."""
+"""The cure evaluation as users see it: words, columns of its leaderboard, profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.show.display import interval, number
-from tasks.evaluations.about import About
+from tasks.evaluations.about import About, interval, number
 
 _TELLS = {True: "yes", False: "NO", None: "–"}
 _JUDGE = {True: "validated", False: "not validated", None: "no judge"}
@@ -33,7 +32,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-DOOR = About(
+ABOUT = About(
     title="Can a model explain norms, not only label them? (NormAd, CASA, CultureBank, SpecNorm)",
     models=("smollm2-135m-vllm",),
     examples=(
@@ -53,5 +52,34 @@ DOOR = About(
         "majority": "exact match of always giving the commonest label",
         "tells real": "whether the judge tells explanations from shuffled ones",
         "judge": "validated: compared with people",
+    },
+    profiles={
+        # The embedded models do not reason first, so 256 tokens are enough.
+        "smoke": {
+            "items_per_benchmark": 2,
+            "max_tokens": 256,
+            "judge_max_tokens": 256,
+            "judges": ["smollm2-135m-vllm"],
+        },
+        # Six items of each benchmark. The small model judges itself: this shows how it works, and a warning
+        # says so.
+        "demo": {
+            "items_per_benchmark": 6,
+            "max_tokens": 256,
+            "judge_max_tokens": 256,
+            "judges": ["smollm2-135m-vllm"],
+        },
+        # All items of the samples, or up to the paper's 1,000 of published files.
+        "full": {"items_per_benchmark": 1000, "batch": 256},
+        # Vo and Koyejo (2025): 1,000 items of each benchmark, thin and thick, judges who reason before they
+        # score. Items come from a pack (culturemeter pack from cure --data FOLDER), prompts and rubrics from
+        # a pack that you fill in (culturemeter pack new cure --as-published). Name the judge (--judges); the
+        # paper's is GPT-5.
+        "paper": {
+            "items_per_benchmark": 1000,
+            "modes": ["thin", "thick"],
+            "judge_style": "reasoned",
+            "judge_samples": 3,
+        },
     },
 )

@@ -12,9 +12,20 @@ from functools import cache, lru_cache
 
 import regex  # type: ignore[import-untyped]
 
-from tasks.evaluations.culturall import locales
-from tasks.evaluations.culturall.quantities import IS_UNSPACED, RUN, spans, with_digits
-from tasks.evaluations.culturall.values import Date, Number, Time, Token, Unit, Weekday, Word
+from tasks.evaluations.culturall.matching import locales
+from tasks.evaluations.culturall.matching.quantities import (
+    IS_UNSPACED,
+    RUN,
+    Date,
+    Number,
+    Time,
+    Token,
+    Unit,
+    Weekday,
+    Word,
+    spans,
+    with_digits,
+)
 
 
 @dataclass(frozen=True)
