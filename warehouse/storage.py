@@ -9,17 +9,20 @@ import shutil
 import sqlite3
 import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import duckdb
 import polars as pl
+
+Records = Sequence[Mapping[str, Any]]
+"""Rows to store, as column -> cell."""
 
 HOME = "CULTUREMETER_HOME"
 """Variable with the path of the warehouse's folder."""
