@@ -41,7 +41,7 @@ def study(params: CureParams, tables: Mapping[str, Rows], engines: Mapping[str, 
 
 
 def ask(study: CureStudy, completions: Completions) -> list[Prompts]:
-    """Yield the requests of every benchmark in every mode, then each judge's prompts about the
+    """Return the requests of every benchmark in every mode, then each judge's prompts about the
     explanations.
     """
     if not study.is_judged:
@@ -61,7 +61,7 @@ def make_rows(study: CureStudy, cohort: Cohort[CureAnswers], shared: object) -> 
 
 
 def _details(study: CureStudy, answers: CureAnswers) -> list[Detail]:
-    """Yield the tables of every answer, and of the verdicts by judge and benchmark."""
+    """Return the tables of every answer, and of the verdicts by judge and benchmark."""
     verdicts = details.verdict_frames(study, answers.calls, answers.opinions)
     return [
         Detail("cure_answer", details.answer_frame(study, answers.readings, answers.scored)),
