@@ -1,7 +1,8 @@
 """Find words that readers have had to read twice: `python docs/words.py`, part of `make lint`.
 
 A docstring begins with what the function returns or does: a generator yields, and nothing else does.
-Constants' docstrings, help texts and comments of views begin with a noun. Readers marked the phrases; add to them.
+Docstrings of constants, help texts and comments of views begin with a noun. Readers marked the phrases; add
+to them.
 """
 
 from __future__ import annotations
