@@ -37,7 +37,7 @@ def study(
 
 
 def ask(study: CulturallStudy, completions: Completions) -> list[Prompts]:
-    """Return the requests of every item under every condition, then each judge's prompts about the answers."""
+    """Return the requests of every item under every condition, then each judge's prompts about answers."""
     return study.requests() + study.panel.requests(read.calls(study, study.completed(completions)))
 
 
