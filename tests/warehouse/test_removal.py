@@ -19,7 +19,7 @@ from warehouse import (
     save_run,
     save_run_requests,
 )
-from warehouse.at_work import working
+from warehouse.claims import working
 from warehouse.part_kinds import KINDS
 from warehouse.prune import prune
 from warehouse.removal import ANSWERS, removable, remove
