@@ -19,7 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from tasks.evaluations.cure.params import BENCHMARKS, metric_of
-from tasks.evaluations.cure.scores import CureScores, Explained, Labelled
+from tasks.evaluations.cure.read import CureScores, Explained, Labelled
 from tasks.evaluations.cure.study import CureStudy
 from tasks.judging.controls import NULLS, REAL, SHUFFLED, best_null, preference_row, refusals, separation_row
 from tasks.loop.rows import (

@@ -408,15 +408,7 @@ def prompt_of(item: BenchmarkItem, mode: str, own: Templates | None = None) -> P
 
 def reworded(item: BenchmarkItem, mode: str, template: str) -> list[Message]:
     """Return the filled prompt of a pack, followed by the form of the answer."""
-    kind, texts = kind_of(item.benchmark), item.extra
-    words = WORDS[kind]
-    where = {"country": texts.get("country_name", item.group), "group": item.group}
-    fields = where | {
-        "persona": texts.get("persona", ""),
-        "situation": situation(item),
-        "question": texts.get("question") or words["question"].format(**where),
-        "options": ", ".join(LABELS[kind]),
-    }
+    fields = _shown(item) | {"options": ", ".join(LABELS[kind_of(item.benchmark)])}
     return [{"role": "user", "content": f"{filled(template, fields)}\n\n{FORMS[mode]}"}]
 
 
@@ -426,22 +418,24 @@ def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
     or group, the persona, the situation, the question and the options; in thick mode also what the
     benchmark's explanation must name. Gold, rule, cues and label are not shown.
     """
-    kind, texts = kind_of(item.benchmark), item.extra
-    words = WORDS[kind]
-    where = {"country": texts.get("country_name", item.group), "group": item.group}
-    fields = {
-        "Person": texts.get("persona"),
-        "The user writes" if kind == "casa" else "Situation": situation(item),
-        "Question": texts.get("question") or words["question"].format(**where),
-    }
+    kind, shown = kind_of(item.benchmark), _shown(item)
+    words, scene = WORDS[kind], "The user writes" if kind == "casa" else "Situation"
+    fields = {"Person": shown["persona"], scene: shown["situation"], "Question": shown["question"]}
     asks = [f"Answer with {words['options']}."]
     if mode == "thick":
-        asks.append(f"Then explain it in two to four sentences. {words['explain'].format(**where)}")
+        asks.append(f"Then explain it in two to four sentences. {words['explain'].format(**shown)}")
     parts = [*(f"{name}: {text}" for name, text in fields.items() if text), " ".join(asks), FORMS[mode]]
     return [
-        {"role": "system", "content": words["role"].format(**where)},
+        {"role": "system", "content": words["role"].format(**shown)},
         {"role": "user", "content": "\n\n".join(parts)},
     ]
+
+
+def _shown(item: BenchmarkItem) -> dict[str, str]:
+    """Return what prompts show of an item, by name; "" for what it lacks."""
+    texts, where = item.extra, {"country": item.extra.get("country_name", item.group), "group": item.group}
+    question = texts.get("question") or WORDS[kind_of(item.benchmark)]["question"].format(**where)
+    return where | {"persona": texts.get("persona", ""), "situation": situation(item), "question": question}
 
 
 def situation(item: BenchmarkItem) -> str:

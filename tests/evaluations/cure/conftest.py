@@ -12,14 +12,15 @@ import pytest
 from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.read import (
+    CureScores,
     ExplanationJudgeCall,
     Readings,
     Reply,
     judge_calls,
     read_answers,
     replies,
+    score_model,
 )
-from tasks.evaluations.cure.scores import CureScores, score_model
 from tasks.evaluations.cure.study import CureStudy, Key, build_study
 from tasks.judging.panel import Opinions
 from tasks.loop.prompts import Completion, Prompt, Prompts

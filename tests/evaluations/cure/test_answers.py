@@ -9,9 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.evaluations.cure import read as answers
-from tasks.evaluations.cure.details import SCHEMA, answer_frame, verdict_frames
-from tasks.evaluations.cure.read import NO_EXPLANATION, OFF_MENU, CureAnswer, judge_calls, read, read_answers
-from tasks.evaluations.cure.scores import score_model
+from tasks.evaluations.cure.evaluation import SCHEMA, answer_frame, verdict_frames
+from tasks.evaluations.cure.read import (
+    NO_EXPLANATION,
+    OFF_MENU,
+    CureAnswer,
+    judge_calls,
+    read,
+    read_answers,
+    score_model,
+)
 from tasks.loop import replies
 from tasks.loop.prompts import Completion
 from tests.evaluations.cure.conftest import (

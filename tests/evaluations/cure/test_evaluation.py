@@ -13,7 +13,7 @@ import pytest
 from tasks.evaluations.contract import Cohort, Completions
 from tasks.evaluations.cure.evaluation import EVALUATION, ask, later, size
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.scores import CureAnswers, answers_of
+from tasks.evaluations.cure.read import CureAnswers, answers_of
 from tasks.evaluations.cure.study import CureStudy
 from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.budget import at_most

@@ -7,9 +7,15 @@ from collections.abc import Mapping
 import pytest
 
 from tasks.evaluations.cure.benchmarks import NO_SYMBOL
-from tasks.evaluations.cure.read import OFF_MENU, ExplanationJudgeCall, judge_calls, read_answers, replies
+from tasks.evaluations.cure.read import (
+    OFF_MENU,
+    ExplanationJudgeCall,
+    judge_calls,
+    read_answers,
+    replies,
+    score_model,
+)
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
-from tasks.evaluations.cure.scores import score_model
 from tasks.evaluations.cure.study import CureStudy, Key
 from tasks.loop.prompts import Completion
 from tasks.loop.rows import Metric

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.read import read_answers
+from tasks.evaluations.cure.read import read_answers, score_model
 from tasks.evaluations.cure.rows import SCORES, model_rows
-from tasks.evaluations.cure.scores import score_model
 from tasks.evaluations.cure.study import CureStudy, build_materials
 from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.replies import NO_ANSWER
