@@ -17,7 +17,6 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks import populations as of
-from benchmarks import ranking_people as surveys
 from benchmarks.populations import Generator
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
@@ -301,8 +300,8 @@ def _country_numbers() -> Iterator[Case]:
     for name, errors in near.items():
         yield Case(
             "macro_f1_with_people", f"9 domains ranked by 80 people, {name}", {12: 4, 30: 4, 170: 20},
-            partial(surveys.survey, near=errors), surveys.survey_interval,
-            partial(surveys.mean_of_surveys, near=errors),
+            partial(of.survey, near=errors), of.survey_interval,
+            partial(of.mean_of_surveys, near=errors),
         )  # fmt: skip
     orders = {"rho -0.6": None, "rho 0.1": of.FALLING, "rho -0.9": of.RISING}
     for name, order in orders.items():

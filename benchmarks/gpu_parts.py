@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
@@ -22,11 +23,10 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
 from benchmarks import architectures
 from benchmarks.process import Result
-from benchmarks.shapes import SHAPES, Shape, fits
 from tasks.engines import replicas
 from tasks.engines.local import devices, memory, packed_trie, pretrained, speed, tree_attention
 from tasks.engines.local.vllm_engine import VllmEngine
@@ -41,6 +41,51 @@ FEW = 2
 """Number of layers with which a shape that does not fit is measured first; then with twice as many."""
 CUBE = {"cuda": 8192, "cpu": 512}
 """Side of the square matrices whose product is the device's peak."""
+
+
+SLACK = 1.25
+"""Memory of weights and activations, as a multiple of the weights'."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Dimensions of an architecture that determine its speed."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    inner: int
+    vocabulary: int = 128_256
+
+    def config(self, layers: int) -> LlamaConfig:
+        """Return a model configuration with this number of layers."""
+        return LlamaConfig(
+            hidden_size=self.hidden,
+            num_hidden_layers=layers,
+            num_attention_heads=self.heads,
+            num_key_value_heads=self.kv_heads,
+            intermediate_size=self.inner,
+            vocab_size=self.vocabulary,
+        )
+
+    def weights(self, layers: int) -> int:
+        """Return the number of weights: embedding and head, and each layer's attention and inner matrices."""
+        attention = 2 * self.hidden * (self.hidden + self.hidden * self.kv_heads // self.heads)
+        return 2 * self.vocabulary * self.hidden + layers * (attention + 3 * self.hidden * self.inner)
+
+
+SHAPES = {
+    "llama-8b": Shape(hidden=4096, layers=32, heads=32, kv_heads=8, inner=14336),
+    "llama-70b": Shape(hidden=8192, layers=80, heads=64, kv_heads=8, inner=28672),
+}
+
+
+def fits(shape: Shape, bytes_each: int, free: int) -> bool:
+    """Return whether all layers of a shape and the activations of a pass fit into ``free`` bytes."""
+    return SLACK * bytes_each * shape.weights(shape.layers) < free
+
+
 TINY = Shape(hidden=32, layers=2, heads=4, kv_heads=2, inner=64, vocabulary=49_152)
 SMALL = Shape(hidden=2048, layers=8, heads=16, kv_heads=8, inner=8192, vocabulary=49_152)
 """The two models that share a device."""

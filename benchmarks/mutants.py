@@ -40,8 +40,8 @@ AREAS = {
     "warehouse": ["warehouse/*.py", "warehouse/shared/*.py"],
     "judging": ["tasks/judging/*.py"],
     "matching": [
-        "tasks/evaluations/culturall/matching.py", "tasks/evaluations/*/answers.py",
-        "tasks/evaluations/*/read.py", "tasks/evaluations/*/scores.py",
+        "tasks/evaluations/culturall/matching/*.py", "tasks/evaluations/*/answers.py",
+        "tasks/evaluations/*/read.py",
     ],
     "engines": ["tasks/engines/*.py", "tasks/engines/*/*.py"],
 }  # fmt: skip

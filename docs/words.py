@@ -1,7 +1,8 @@
 """Find words that readers have had to read twice: `python docs/words.py`, part of `make lint`.
 
-A docstring begins with what the function returns or does. Constants' docstrings, help texts and comments of
-views begin with a noun. Readers marked the phrases; add to them.
+A docstring begins with what the function returns or does: a generator yields, and nothing else does.
+Docstrings of constants, help texts and comments of views begin with a noun. Readers marked the phrases; add
+to them.
 """
 
 from __future__ import annotations
@@ -66,9 +67,23 @@ def _of_file(path: Path, name: str) -> Iterator[str]:
                 first = (ast.get_docstring(node) or "").split("\n", 1)[0]
                 if OPENING.match(first):
                     yield f"{name}:{getattr(node, 'lineno', 1)}: a docstring begins with {first[:40]!r}"
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                verb = (ast.get_docstring(node) or "").partition(" ")[0]
+                is_lazy = any(isinstance(own, ast.Yield | ast.YieldFrom) for own in _own(node))
+                is_iterator = "Iter" in ast.unparse(node.returns or ast.Constant(""))
+                if is_lazy if verb == "Return" else verb == "Yield" and not (is_lazy or is_iterator):
+                    yield f"{name}:{node.lineno}: {node.name} does not {verb.lower()}"
             for place, kind, words in (*_constants(node), *_helps(node)):
                 if FRAGMENT.match(words):
                     yield f"{name}:{place}: {kind} begins with {words[:40]!r}"
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of functions within it."""
+    for node in ast.iter_child_nodes(function):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield node
+            yield from _own(node)
 
 
 def _constants(node: ast.AST) -> Iterator[tuple[int, str, str]]:

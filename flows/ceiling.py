@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from flows.keys import check_keys
+from flows.evaluation import check_keys
 from flows.runs import FinishedRun
 from flows.session import SHARED, RunSession
 from flows.stored import rebuilt

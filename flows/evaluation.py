@@ -10,26 +10,32 @@ rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import httpx
 from prefect import Flow
-from prefect.exceptions import TerminationSignal
+from prefect.client.orchestration import get_client
+from prefect.context import FlowRunContext
+from prefect.exceptions import PrefectException, TerminationSignal
+from prefect.runtime import flow_run
 
 from flows import records, runs
-from flows.away import crashed_if_away, is_cancelled
 from flows.cohort import cohort_of
-from flows.keys import check_keys
 from flows.losses import losses
 from flows.rounds import Rounds
 from flows.runs import FinishedRun
 from flows.session import SHARED, RunSession, prepare, prepared
+from tasks.engines import load
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Params
 from tasks.loop import progress, steps
 from tasks.loop.plan import Wanted
-from tasks.report.cohort import cohort_sentence
-from warehouse import CorruptPart
+from tasks.loop.requests import Engine
+from tasks.report.sentences import cohort_sentence
+from warehouse import CorruptPart, StoreAway
 
 
 @cache
@@ -168,3 +174,71 @@ def _read_earlier(session: RunSession, run: FinishedRun, shared: Any) -> Any:
         return evaluation.read(study, completions, shared)
     except CorruptPart as error:
         raise steps.set_corrupt_aside(error) from error
+
+
+def check_keys(session: RunSession) -> None:
+    """Drop models and judges whose server refuses the key.
+
+    Raises:
+        EngineError: no model is left.
+    """
+    if not session.plan.left:
+        return
+    needed = {line.engine.hash for line in session.plan.lines if line.work}
+    for name in session.remaining():
+        if session.candidates[name].hash in needed and (error := _key_error(session.candidates[name])):
+            session.drop(name, error)
+    for engine, role in session.evaluation.engines(session.params).items():
+        if not session.remaining() or (error := _key_error(session.engines[engine])) is None:
+            continue
+        if role not in session.evaluation.optional:
+            for name in session.remaining():
+                session.drop(name, error)
+            continue
+        engine_name = session.engines[engine].name
+        session.failed_engines |= {(name, engine_name) for name in (*session.remaining(), SHARED)}
+        session.report_failure(f"{role} {error}")
+    if not session.remaining():
+        session.raise_failures()
+
+
+def _key_error(engine: Engine) -> EngineError | None:
+    """Return the error if an engine's server refuses its key, else None."""
+    try:
+        if engine.spec is not None:
+            load.check_key(engine.spec)
+    except EngineError as error:
+        return error
+    return None
+
+
+class StoreUnreachable(BaseException):
+    """The store did not respond within the time limit; the answers so far are kept on this machine."""
+
+
+@contextmanager
+def crashed_if_away() -> Iterator[None]:
+    """Raise ``StoreUnreachable`` in place of ``StoreAway`` if a deployment started the current flow run."""
+    try:
+        yield
+    except StoreAway as error:
+        context = FlowRunContext.get()
+        if context and context.flow_run and context.flow_run.deployment_id:
+            raise StoreUnreachable(str(error)) from error
+        raise
+
+
+def is_cancelled() -> bool:
+    """Return whether a user has cancelled the current flow run, or the one that it is part of.
+
+    False outside of a flow run, and if Prefect's server does not say.
+    """
+    if FlowRunContext.get() is None:
+        return False
+    try:
+        with get_client(sync_client=True) as client:
+            own = [client.read_flow_run(each) for each in {flow_run.id, flow_run.root_flow_run_id} if each]
+    except (httpx.HTTPError, PrefectException):
+        return False
+    states = [run.state for run in own if run.state is not None]
+    return any(state.is_cancelling() or state.is_cancelled() for state in states)

@@ -2,7 +2,7 @@
 
 A refused, empty or cut-off answer of a model is stored and counts as its evaluation says. An answer that a
 server could not give is not stored: it is unscored, and a later run sends its request again. Both are counted
-here, stored as rows of ``answer_loss``, and said where the numbers are shown (``tasks.report.losses``). If
+here, stored as rows of ``answer_loss``, and said where the numbers are shown (``tasks.report.sentences``). If
 more than half of a model's answers are lost other than by refusals, its rows have no value (``withheld``).
 """
 
@@ -20,7 +20,7 @@ from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.replies import REFUSED, begun_fields, no_text, read_fields, unreadable
 from tasks.loop.requests import Request, Role
 from tasks.loop.rows import Metric, unscored
-from tasks.report.losses import FAILED, NONE, Loss
+from tasks.report.sentences import FAILED, NONE, Loss
 
 TOO_MANY = 0.5
 """Share of answers lost other than by refusals above which rows have no value."""

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from tasks.loop.requests import Engine
-from tasks.report.losses import FAILED
+from tasks.report.sentences import FAILED
 from warehouse import Warehouse
-from warehouse.at_work import at_work
+from warehouse.claims import at_work
 
 _RUN = """
 SELECT run_id, evaluation, config_hash, model, engine_hash, coalesce(occasion, '') AS occasion, profile,

@@ -35,7 +35,7 @@ from tasks.loop.placement import Placement
 from tasks.loop.plan import Answer, Plan, PlanLine, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.packs.shape import PackContent
-from tasks.report.losses import Loss
+from tasks.report.sentences import Loss
 from warehouse import KINDS, CorruptPart, Warehouse
 
 SHARED = ""

@@ -127,20 +127,20 @@ def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, st
         UnknownName: a name that is not among them.
     """
     known = {name: code for code, name in names.items()} | {code: code for code in names}
-    codes = {_plain(name): code for name, code in known.items()}
+    codes = {_country_key(name): code for name, code in known.items()}
     codes = {name: code for name, code in _countries().items() if code in names} | codes
     for name in wanted or ():
-        if _plain(name) not in codes:
+        if _country_key(name) not in codes:
             raise UnknownName(what, name, list(names.values()))
-    return sorted({codes[_plain(name)] for name in wanted} if wanted else names)
+    return sorted({codes[_country_key(name)] for name in wanted} if wanted else names)
 
 
 @cache
 def _countries() -> dict[str, str]:
     """Return endonym, or German, French or Spanish name of a country -> code."""
     with Path(__file__).with_name("country_names.csv").open(encoding="utf-8", newline="") as file:
-        return {_plain(row["name"]): row["country"] for row in csv.DictReader(file)}
+        return {_country_key(row["name"]): row["country"] for row in csv.DictReader(file)}
 
 
-def _plain(name: str) -> str:
+def _country_key(name: str) -> str:
     return name.strip().casefold().removeprefix("the ")

@@ -13,7 +13,7 @@ import pytest
 from deployments.evaluations import doors
 from deployments.show.configurations import cohort_line
 from flows.runs import cohort_members
-from tasks.report.cohort import ALONE, cohort_of_page, cohort_sentence
+from tasks.report.sentences import ALONE, cohort_of_page, cohort_sentence
 from tests.report.stored import row, store_run
 from warehouse import Warehouse, freeze_cohort
 

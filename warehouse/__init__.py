@@ -7,7 +7,6 @@
 Nothing outside this package imports duckdb.
 """
 
-from warehouse.away import StoreAway
 from warehouse.claims import claimed
 from warehouse.connection import Warehouse
 from warehouse.ingest import Ingest, replace_dish_set, replace_item_list, save_ingest
@@ -31,7 +30,7 @@ from warehouse.runs import (
     save_run_requests,
     save_validation,
 )
-from warehouse.storage import WarehouseError, home, now
+from warehouse.storage import StoreAway, WarehouseError, home, now
 
 __all__ = [
     "KINDS",

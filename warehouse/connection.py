@@ -18,7 +18,6 @@ from warehouse import interruption, needed
 from warehouse.archive import archive
 from warehouse.guard import check_query
 from warehouse.literals import execute, list_parts
-from warehouse.local_disk import is_local
 from warehouse.migrate import bind_views, bring_up_to_date, is_up_to_date, refuse_older, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part, has_empty_parts
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
@@ -28,6 +27,7 @@ from warehouse.storage import (
     HOME,
     WarehouseError,
     home,
+    is_local,
     opened_homes,
     private_folder,
     refuse_moved,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import columns_of, execute_with, now
-
-Rows = Sequence[Mapping[str, object]]
+from warehouse.storage import Records, columns_of, execute_with, now
 
 _ADD = 'INSERT INTO "{table}" BY NAME SELECT * FROM incoming ANTI JOIN "{table}" USING ({key})'
 _FORGET_REVISIONS = """
@@ -28,7 +26,7 @@ _KEYS = {
 """Table -> its key, and its column with the time at which a row was made."""
 
 
-def add(warehouse: Warehouse, table: str, rows: Rows) -> None:
+def add(warehouse: Warehouse, table: str, rows: Records) -> None:
     """Add rows to a table of the build; a row whose key is stored already stays as it is.
 
     Columns that are left out become NULL, and the time becomes now.
@@ -41,11 +39,11 @@ def add(warehouse: Warehouse, table: str, rows: Rows) -> None:
         execute_with(connection, incoming, _ADD.format(table=table, key=key))
 
 
-def _timed(rows: Rows, column: str) -> Rows:
+def _timed(rows: Records, column: str) -> Records:
     return [{column: now(), **row} for row in rows]
 
 
-def replace_checks(warehouse: Warehouse, rows: Rows) -> None:
+def replace_checks(warehouse: Warehouse, rows: Records) -> None:
     """Replace the results of the checks for all drafts: near-duplicates depend on the other drafts."""
     with warehouse.write() as connection:
         incoming = pl.DataFrame(_timed(rows, "checked_at"), schema=columns_of(connection, "culturall_check"))
@@ -53,7 +51,7 @@ def replace_checks(warehouse: Warehouse, rows: Rows) -> None:
         execute_with(connection, incoming, "INSERT INTO culturall_check BY NAME FROM incoming")
 
 
-def save_reviews(warehouse: Warehouse, decisions: Rows, revisions: Rows) -> None:
+def save_reviews(warehouse: Warehouse, decisions: Records, revisions: Records) -> None:
     """Store decisions, and revised texts as drafts of their own; delete the revisions of earlier decisions.
 
     decisions: rows of culturall_review. revisions: rows of culturall_draft with the origin revision.
@@ -66,7 +64,7 @@ def save_reviews(warehouse: Warehouse, decisions: Rows, revisions: Rows) -> None
         execute_with(connection, revised, _ADD.format(table="culturall_draft", key="draft"))
 
 
-def save_release(warehouse: Warehouse, release: Mapping[str, object], items: Rows) -> int:
+def save_release(warehouse: Warehouse, release: Mapping[str, object], items: Records) -> int:
     """Return the number of a release; store it with its items if no release has that content yet."""
     with warehouse.write() as connection:
         stored = connection.execute(

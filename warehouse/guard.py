@@ -29,7 +29,7 @@ TABLE_FUNCTIONS = frozenset(
 """Table functions that a query may call: the catalogue, series, and values of the query itself."""
 
 _MACROS = frozenset({"least_rho"})
-"""Functions of the warehouse itself (views/shared)."""
+"""Functions of the warehouse itself (views/)."""
 _CATALOGUE = frozenset(
     {"duckdb_columns", "duckdb_constraints", "duckdb_tables", "duckdb_types", "duckdb_views"}
 )

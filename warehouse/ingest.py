@@ -15,7 +15,7 @@ from warehouse.reference import ReferenceItem, put_item_list
 from warehouse.storage import WarehouseError, as_table, columns_of, execute_with, now
 
 SHIPPED_DISHES = "shipped"
-"""Name of the dish set that views/21_fmlama_dish.sql makes from the item list `dishes`."""
+"""Name of the dish set that views/fmlama.sql makes from the item list `dishes`."""
 
 _REQUIRED = ("url", "language", "name", "origin", "ingredients", "materials")
 _PUT_DISHES = "INSERT INTO dish BY NAME SELECT $name AS dish_set, * FROM incoming"

@@ -22,7 +22,7 @@ import duckdb
 import polars as pl
 
 from warehouse.archive import forget_metrics
-from warehouse.at_work import at_work
+from warehouse.claims import at_work
 from warehouse.connection import Warehouse
 from warehouse.literals import list_parts
 from warehouse.local_store import LocalStore

@@ -3,15 +3,18 @@
 The database is a private draft, which is published once, when all is done (`Warehouse.open`). So each
 migration commits by itself: DuckDB refuses to alter a table that the same transaction has updated.
 
-The views of the part kinds come first, after those that they use, then those of views/. A migration drops a
-view that is no longer needed.
+A view is made after those that it reads, so the order of files and views is free. A migration drops a view
+that is no longer needed.
 """
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from graphlib import TopologicalSorter
+from itertools import zip_longest
 from pathlib import Path
 
 import duckdb
@@ -26,7 +29,10 @@ _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
 _SHARED = _VIEWS / "columns.toml"
 _PARTS = "{parts}"  # in a view's text: the folder of parts
 _DOUBTS = "{doubts}"  # in a view's text: the rows of all views <evaluation>_doubt
-_BEFORE_KINDS = "00_"  # names of the views that those of the kinds use begin with it
+_VIEW = re.compile(r"^(?:--.*\n)*CREATE OR REPLACE (?:VIEW|MACRO) \"?(\w+)", re.MULTILINE)
+_READS = re.compile(r"(?:\b(?:FROM|JOIN)\s+\"?|\b(?=\w+\())(\w+)")
+"""Names after FROM and JOIN, and of functions."""
+_NO_CODE = re.compile(r"--.*|'(?:[^']|'')*'")
 _BEFORE = "001_core.sql"
 """Name of the first migration before version 0.2.0, whose files became one."""
 _TOO_OLD = (
@@ -202,18 +208,26 @@ def _views_hash() -> str:
 
 
 def _views() -> list[tuple[str, str]]:
-    """Return (source file, SQL) of every view, in order: a view may use those before it.
+    """Return (name and source file, SQL) of every view, each after those that it reads.
 
-    The names of the files begin with a number. Each evaluation has a folder; views/shared has the views that
-    evaluations share.
+    Each evaluation has a file; the others have the views that evaluations share.
     """
-    kinds = [(f"kinds/{name}.toml", kind_view(kind)) for name, kind in KINDS.items()]
-    files = sorted(_VIEWS.glob("*/*.sql"), key=lambda file: (file.name, file.parent.name))
-    evaluations = [file.parent.name for file in files if file.stem.endswith(f"_{file.parent.name}_doubt")]
-    doubts = "\nUNION ALL\n".join(f"FROM {name}_doubt" for name in evaluations)
-    texts = [(str(file), file.read_text(encoding="utf-8").replace(_DOUBTS, doubts)) for file in files]
-    n_first = sum(file.name.startswith(_BEFORE_KINDS) for file in files)
-    return [*texts[:n_first], *kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *texts[n_first:]]
+    views = {name: (f"{name} of kinds/", kind_view(kind)) for name, kind in KINDS.items()}
+    views["unit_rows"] = ("unit_rows of kinds/", unit_rows_view(KINDS.values()))
+    doubts = []
+    for file in sorted(_VIEWS.rglob("*.sql")):
+        text = file.read_text(encoding="utf-8")
+        found = list(_VIEW.finditer(text))
+        for view, after in zip_longest(found, found[1:]):
+            views[view[1]] = (f"{view[1]} of {file}", text[view.start() : after and after.start()])
+        doubts += [f"FROM {name}_doubt" for name in (file.stem, file.parent.name) if f"{name}_doubt" in views]
+    all_doubts = "\nUNION ALL\n".join(dict.fromkeys(doubts))
+    views = {name: (source, sql.replace(_DOUBTS, all_doubts)) for name, (source, sql) in views.items()}
+    reads = {}
+    for name, (_, sql) in views.items():
+        words = set(_READS.findall(_NO_CODE.sub("", sql)))
+        reads[name] = [other for other in views if other in words and other != name]
+    return [views[name] for name in TopologicalSorter(reads).static_order()]
 
 
 def _version(file: Path) -> int:

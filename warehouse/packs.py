@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import duckdb
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import execute_with, now
-
-Rows = Sequence[Mapping[str, Any]]
+from warehouse.storage import Records, execute_with, now
 
 _KNOWN = "SELECT 1 FROM pack WHERE pack_hash = ?"
 _SAVE = "INSERT INTO pack BY NAME FROM incoming"
@@ -26,7 +24,7 @@ def save_pack(
     name: str,
     evaluation: str,
     about: Mapping[str, str],
-    rows: Mapping[str, Rows],
+    rows: Mapping[str, Records],
 ) -> None:
     """Store a pack's content under its hash, unless that hash is stored already.
 

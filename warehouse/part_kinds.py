@@ -1,17 +1,18 @@
-"""The kinds of Parquet parts, declared in kinds/<kind>.toml, and the views that show them.
+"""The kinds of Parquet parts, declared in kinds/<evaluation>.toml, and the views that show them.
 
+    [proverb]                      # name of the kind
     comment = "…"                  # comment of the view <kind>, which shows the rows
     unit = "item"                  # column whose values a part answers
     key = ["item", "judged"]       # columns that identify a row of a part within one request
     moved = true                   # optional: rows of many runs, moved here from the database file
-    [provenance]                   # optional: other comments for run_id, model or request_hash
-    [columns]                      # name = { type, comment }, in file order, with these options:
+    [proverb.provenance]           # optional: other comments for run_id, model or request_hash
+    [proverb.columns]              # name = { type, comment }, in file order, with these options:
     reason = { type = "VARCHAR", comment = "…", nullable = true }
     graded = { type = "DOUBLE", comment = "…", added = true }           # newer than some parts, so nullable
-    [computed]                     # optional: name = { sql, comment }: columns that only the view has
+    [proverb.computed]             # optional: name = { sql, comment }: columns that only the view has
 
 Parts written earlier lack the columns that were added since and are read as if these were NULL. Every part
-has the columns part, request_hash, run_id and model. A new kind is a new file.
+has the columns part, request_hash, run_id and model. Kinds that evaluations share are in kinds/shared.toml.
 """
 
 from __future__ import annotations
@@ -252,7 +253,16 @@ def _comments(view: str, comment: str, columns: Mapping[str, str]) -> str:
 
 def read_kinds(folder: Path) -> Mapping[str, PartKind]:
     """Return kind -> declaration, from the files in `folder`. Raises WarehouseError naming the wrong file."""
-    return MappingProxyType({file.stem: _read_kind(file) for file in sorted(folder.glob("*.toml"))})
+    kinds: dict[str, PartKind] = {}
+    for file in sorted(folder.glob("*.toml")):
+        try:
+            for name, content in tomllib.loads(file.read_text(encoding="utf-8")).items():
+                kinds[name] = _read_kind(name, content)
+        except KeyError as error:
+            raise WarehouseError(f"{file} does not declare a part kind: it lacks {error}.") from error
+        except (ValueError, TypeError) as error:  # TOML and UTF-8 errors are ValueErrors too
+            raise WarehouseError(f"{file} does not declare a part kind: {error}.") from error
+    return MappingProxyType(dict(sorted(kinds.items())))
 
 
 def part_kind(kind: str) -> PartKind:
@@ -265,27 +275,21 @@ def part_kind(kind: str) -> PartKind:
     return KINDS[kind]
 
 
-def _read_kind(file: Path) -> PartKind:
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-        unknown = sorted(set(content) - _SECTIONS)
-        if unknown:
-            raise ValueError(f"unknown section {unknown[0]!r}; known: {', '.join(sorted(_SECTIONS))}")
-        columns = {name: _column(name, cells) for name, cells in content["columns"].items()}
-        kind = PartKind(
-            name=file.stem,
-            comment=content["comment"],
-            unit=content["unit"],
-            key=tuple(content["key"]),
-            declared=_provenance(file.stem, content.get("provenance", {})) | columns,
-            computed={n: (c["sql"], c["comment"]) for n, c in content.get("computed", {}).items()},
-            moved=content.get("moved", False),
-        )
-        _check(kind, set(columns))
-    except KeyError as error:
-        raise WarehouseError(f"{file} does not declare a part kind: it lacks {error}.") from error
-    except (ValueError, TypeError) as error:  # TOML and UTF-8 errors are ValueErrors too
-        raise WarehouseError(f"{file} does not declare a part kind: {error}.") from error
+def _read_kind(name: str, content: Mapping[str, Any]) -> PartKind:
+    unknown = sorted(set(content) - _SECTIONS)
+    if unknown:
+        raise ValueError(f"unknown section {unknown[0]!r}; known: {', '.join(sorted(_SECTIONS))}")
+    columns = {name: _column(name, cells) for name, cells in content["columns"].items()}
+    kind = PartKind(
+        name=name,
+        comment=content["comment"],
+        unit=content["unit"],
+        key=tuple(content["key"]),
+        declared=_provenance(name, content.get("provenance", {})) | columns,
+        computed={n: (c["sql"], c["comment"]) for n, c in content.get("computed", {}).items()},
+        moved=content.get("moved", False),
+    )
+    _check(kind, set(columns))
     return kind
 
 

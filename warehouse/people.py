@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import WarehouseError, columns_of, execute_with, now
-
-Rows = Sequence[Mapping[str, object]]
+from warehouse.storage import Records, WarehouseError, columns_of, execute_with, now
 
 _CHANGED = """
 SELECT i.annotator, i.item, i.field, i.revision FROM incoming AS i
@@ -25,7 +23,7 @@ SELECT * FROM incoming ANTI JOIN human_answer USING (study, annotator, item, fie
 """
 
 
-def save_conversation_validation(warehouse: Warehouse, study: str, rows: Rows) -> None:
+def save_conversation_validation(warehouse: Warehouse, study: str, rows: Records) -> None:
     """Replace a study's rows of conversation_validation. rows: its columns without study and pulled_at."""
     with warehouse.write() as connection:
         connection.execute("DELETE FROM conversation_validation WHERE study = $study", {"study": study})
@@ -34,7 +32,7 @@ def save_conversation_validation(warehouse: Warehouse, study: str, rows: Rows) -
         execute_with(connection, frame, "INSERT INTO conversation_validation BY NAME SELECT * FROM incoming")
 
 
-def save_ceilings(warehouse: Warehouse, study: str, rows: Rows) -> None:
+def save_ceilings(warehouse: Warehouse, study: str, rows: Records) -> None:
     """Replace a study's rows of human_ceiling. rows: its columns without computed_at."""
     with warehouse.write() as connection:
         connection.execute("DELETE FROM human_ceiling WHERE study = $study", {"study": study})
@@ -46,11 +44,11 @@ def save_ceilings(warehouse: Warehouse, study: str, rows: Rows) -> None:
 def save_study(
     warehouse: Warehouse,
     study: Mapping[str, object],
-    items: Rows,
-    answers: Rows,
-    exclusions: Rows,
+    items: Records,
+    answers: Records,
+    exclusions: Records,
     withdrawn: Sequence[str],
-    domains: Rows = (),
+    domains: Records = (),
 ) -> int:
     """Store a pull of one study in one transaction, and return the number of new rows of answers.
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from warehouse.at_work import at_work
+from warehouse.claims import at_work
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import KINDS
 from warehouse.recovery import SUPERSEDED_STAY, delete_superseded

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
 
 from warehouse.literals import list_parts
 from warehouse.needed import empty_files
-from warehouse.storage import WarehouseError, columns_of, execute_with
+from warehouse.storage import Records, WarehouseError, columns_of, execute_with
 from warehouse.store import Store
-
-Rows = Sequence[Mapping[str, Any]]
 
 _CLEAR = "DELETE FROM recipe_metric WHERE evaluation = ? AND list_contains(?, metric)"
 _AGE = "UPDATE recipe_metric SET place = place + 1000 WHERE evaluation = ? AND place < 1000"
@@ -48,9 +45,9 @@ def save_recipe(
     connection: duckdb.DuckDBPyConnection,
     store: Store,
     evaluation: str,
-    metrics: Rows,
+    metrics: Records,
     doubts: Mapping[str, str],
-    published: Rows = (),
+    published: Records = (),
 ) -> None:
     """Register an evaluation's metrics, leaderboard and published numbers, inside the caller's transaction.
 
@@ -86,7 +83,9 @@ def restore_metrics(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(_RESTORE)
 
 
-def save_items(connection: duckdb.DuckDBPyConnection, evaluation: str, item_hash: str, items: Rows) -> None:
+def save_items(
+    connection: duckdb.DuckDBPyConnection, evaluation: str, item_hash: str, items: Records
+) -> None:
     """Store a version of an evaluation's items, unless it is stored already.
 
     Args:
@@ -100,7 +99,7 @@ def save_items(connection: duckdb.DuckDBPyConnection, evaluation: str, item_hash
         execute_with(connection, pl.DataFrame(content), _ITEMS, values)
 
 
-def leaderboard_sql(evaluation: str, metrics: Rows) -> str:
+def leaderboard_sql(evaluation: str, metrics: Records) -> str:
     """Return the SQL of the view ``leaderboard_<evaluation>``.
 
     Its columns: the first metric with its interval and null, then the other metrics.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from warehouse.parts import CorruptPart, read_orphan, read_part, register_parts,
 from warehouse.storage import WarehouseError, execute_with, fetched, now
 from warehouse.store import Store
 
-_CHECKS = Path(__file__).resolve().parent / "checks"
+_CHECKS = Path(__file__).with_name("checks.sql")
 
 _MANY = 32
 """Least number of small parts of one run and kind that are merged."""
@@ -157,16 +158,16 @@ def compact_parts(warehouse: Warehouse) -> list[str]:
 
 
 def run_checks(warehouse: Warehouse) -> pl.DataFrame:
-    """Return the number of violations of each check; a file of checks/ selects rows that must not exist.
+    """Return the number of violations of each check; a query of checks.sql selects what must not exist.
 
-    One row per check: check (name of its file), n_violations, and example, the first violation as text or
+    One row per check: check (its name), n_violations, and example, the first violation as text or
     null. The warehouse is sound if every n_violations is 0. Raises like `Warehouse.query`.
     """
     results: list[tuple[str, int, str | None]] = []
-    for file in sorted(_CHECKS.glob("*.sql")):
-        violations = warehouse.query(file.read_text(encoding="utf-8"))
+    for name, sql in re.findall(r"^-- (\w+): ([^;]+)", _CHECKS.read_text(encoding="utf-8"), re.MULTILINE):
+        violations = warehouse.query(f"-- {sql}")
         example = str(violations.row(0, named=True)) if violations.height else None
-        results.append((file.stem, violations.height, example))
+        results.append((name, violations.height, example))
     schema = {"check": pl.String, "n_violations": pl.Int64, "example": pl.String}
     return pl.DataFrame(results, schema=schema, orient="row")
 

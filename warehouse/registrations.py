@@ -28,9 +28,8 @@ from uuid import uuid4
 import duckdb
 import polars as pl
 
-from warehouse.local_disk import is_local
 from warehouse.outside import WriterLock
-from warehouse.storage import WarehouseError, now, room_for, sign_of, written_whole
+from warehouse.storage import WarehouseError, is_local, now, room_for, sign_of, written_whole
 
 _log = logging.getLogger("culturemeter")
 

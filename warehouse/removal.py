@@ -14,7 +14,7 @@ import duckdb
 import polars as pl
 
 from warehouse.archive import forget_metrics
-from warehouse.at_work import at_work
+from warehouse.claims import at_work
 from warehouse.connection import Warehouse
 from warehouse.storage import WarehouseError, execute_with, fetched, now
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import columns_of, execute_with
-
-Rows = Sequence[Mapping[str, object]]
+from warehouse.storage import Records, columns_of, execute_with
 
 _DROP_REJECTED = """
 DELETE FROM specnorm_draft WHERE status = 'rejected_by_checks' AND draft IN (SELECT draft FROM incoming)
@@ -27,7 +23,7 @@ _WITHDRAW = "DELETE FROM specnorm_item WHERE draft IN (SELECT draft FROM incomin
 _PUBLISH = "INSERT INTO specnorm_item BY NAME SELECT * FROM incoming"
 
 
-def save_drafts(warehouse: Warehouse, drafts: Rows) -> None:
+def save_drafts(warehouse: Warehouse, drafts: Records) -> None:
     """Store drafts with the results of their checks, in one transaction.
 
     drafts: columns of specnorm_draft; missing ones become NULL. A draft that the checks rejected earlier is
@@ -39,7 +35,7 @@ def save_drafts(warehouse: Warehouse, drafts: Rows) -> None:
         execute_with(connection, incoming, _PUT_DRAFTS)
 
 
-def save_reviews(warehouse: Warehouse, decisions: Rows, items: Rows) -> None:
+def save_reviews(warehouse: Warehouse, decisions: Records, items: Records) -> None:
     """Store decisions, and replace the published items of these drafts by `items`, in one transaction.
 
     decisions: draft, status, reviewer, note, reviewed_at; items: columns of specnorm_item. An item whose

@@ -9,18 +9,20 @@ import shutil
 import sqlite3
 import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import duckdb
 import polars as pl
 
-from warehouse.local_disk import file_system, is_local
+Records = Sequence[Mapping[str, Any]]
+"""Rows to store, as column -> cell."""
 
 HOME = "CULTUREMETER_HOME"
 """Variable with the path of the warehouse's folder."""
@@ -341,3 +343,37 @@ def _fsync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class StoreAway(WarehouseError):  # noqa: N818 - "raise StoreAway" says it all
+    """A server of the store did not answer until patience ran out. Nothing is lost."""
+
+
+LOCAL = frozenset({
+    "apfs", "aufs", "bcachefs", "btrfs", "cramfs", "devtmpfs", "ecryptfs", "erofs", "exfat", "ext2", "ext3",
+    "ext4", "f2fs", "hfs", "iso9660", "jfs", "lxfs", "msdos", "nilfs2", "ntfs", "ntfs3", "overlay", "ramfs",
+    "reiserfs", "rootfs", "squashfs", "tmpfs", "udf", "ufs", "vfat", "wslfs", "xfs", "zfs",
+    "fuseblk", "fuse.bindfs", "fuse.cryfs", "fuse.encfs", "fuse.fuse-overlayfs", "fuse.gocryptfs",
+    "fuse.squashfuse",
+})  # fmt: skip
+"""File systems of one machine: disks (``fuseblk`` too), memory, layers of containers, encryption."""
+
+
+@lru_cache(maxsize=64)
+def file_system(folder: Path) -> str:
+    """Return the kind of file system that a folder, existing or not, is on; "" if nothing tells it."""
+    import psutil  # most commands that only read need none of it
+
+    folder = folder.resolve()
+    try:
+        mounts = psutil.disk_partitions(all=True)
+    except OSError:  # no /proc here
+        return ""
+    over = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)]
+    # Of several mounts at one place, the last one is seen.
+    return max(reversed(over), key=lambda mount: len(mount.mountpoint)).fstype.lower() if over else ""
+
+
+def is_local(folder: Path) -> bool:
+    """Return whether a folder is on a file system of this machine alone."""
+    return file_system(folder) in LOCAL | {""}

@@ -96,7 +96,7 @@ def _complaint(error: Any, fields: Mapping[str, FieldInfo]) -> str:
 
 
 def _parameter(name: str, field: FieldInfo, by_profile: Mapping[str, Any]) -> inspect.Parameter:
-    kind = _plain(field.annotation)
+    kind = _bare_type(field.annotation)
     settings: dict[str, Any] = {
         "help": (field.description or "") + _defaults(field, by_profile),
         "rich_help_panel": _panel(name, kind, field),
@@ -118,7 +118,7 @@ def _parameter(name: str, field: FieldInfo, by_profile: Mapping[str, Any]) -> in
 
 def _value(name: str, field: FieldInfo, raw: Any) -> Any:
     """Return a value for pydantic, which itself reads numbers from texts."""
-    kind = _plain(field.annotation)
+    kind = _bare_type(field.annotation)
     if kind is bool:
         return raw
     if get_origin(kind) is dict:
@@ -132,14 +132,14 @@ def _value(name: str, field: FieldInfo, raw: Any) -> Any:
 
 def _scalar(kind: Any, text: str) -> Any:
     """Return the choice that a text names (it may be a number), else the text."""
-    choices = get_args(_plain(kind)) if get_origin(_plain(kind)) is Literal else ()
+    choices = get_args(_bare_type(kind)) if get_origin(_bare_type(kind)) is Literal else ()
     return next((choice for choice in choices if str(choice) == text), text)
 
 
 def _mapping(name: str, kind: Any, entries: Sequence[str]) -> dict[str, Any]:
     """Return the mapping of entries KEY=VALUE; a key may be repeated if its value is a list."""
     _, value_kind = get_args(kind)
-    lists = get_origin(_plain(value_kind)) is list
+    lists = get_origin(_bare_type(value_kind)) is list
     mapping: dict[str, Any] = {}
     for entry in entries:
         key, equals, value = entry.partition("=")
@@ -154,13 +154,13 @@ def _mapping(name: str, kind: Any, entries: Sequence[str]) -> dict[str, Any]:
     return mapping
 
 
-def _plain(annotation: Any) -> Any:
+def _bare_type(annotation: Any) -> Any:
     """Return a type without ``Annotated`` and without ``| None``."""
     if get_origin(annotation) is Annotated:
-        return _plain(get_args(annotation)[0])
+        return _bare_type(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
-        return _plain(kinds[0]) if len(kinds) == 1 else str
+        return _bare_type(kinds[0]) if len(kinds) == 1 else str
     return annotation
 
 
@@ -171,18 +171,18 @@ def _takes_none(field: FieldInfo) -> bool:
 def _choices(kind: Any) -> list[str]:
     """Return the choices of a value or of a list's elements; empty: any value."""
     if get_origin(kind) is list:
-        return _choices(_plain(get_args(kind)[0]))
+        return _choices(_bare_type(get_args(kind)[0]))
     return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
 
 
 def _metavar(kind: Any) -> str:
     """Return a value as the help writes it: [a|b], INTEGER, TEXT,… or KEY=TEXT."""
-    kind = _plain(kind)
+    kind = _bare_type(kind)
     if get_origin(kind) is list:
         return f"{_metavar(get_args(kind)[0])},…"
     if get_origin(kind) is dict:
-        key, value = (_plain(part) for part in get_args(kind))
-        value = _plain(get_args(value)[0]) if get_origin(value) is list else value
+        key, value = (_bare_type(part) for part in get_args(kind))
+        value = _bare_type(get_args(value)[0]) if get_origin(value) is list else value
         return f"{_metavar(key) if _choices(key) else 'KEY'}={_metavar(value)}"
     if choices := _choices(kind):
         return f"[{'|'.join(choices)}]"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -16,7 +18,6 @@ import typer
 from deployments.cli import options
 from deployments.cli.bars import bars
 from deployments.cli.common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
-from deployments.cli.keys import confirm, trust
 from deployments.cli.suggest import Suggesting
 from deployments.evaluations import (
     DEFAULT_PROFILE,
@@ -32,8 +33,9 @@ from deployments.evaluations import (
 from deployments.serve.server import configure, connect
 from deployments.show.display import notes, on_stdout, say, working
 from tasks.engines.protocols import EngineError
+from tasks.engines.served.keys import checked_pair, remember, remembered
 from tasks.engines.served.providers import thinking_tokens
-from tasks.engines.specs import allow
+from tasks.engines.specs import EngineSpec, allow, may_send_key
 from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
@@ -325,7 +327,7 @@ def planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, p
     from tasks.engines.presence import doubt, embedder_doubt
     from tasks.evaluations.contract import comparable
     from tasks.loop import probe
-    from tasks.report.cohort import cohort_sentence
+    from tasks.report.sentences import cohort_sentence
 
     own = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
@@ -413,3 +415,26 @@ def _help(name: str) -> str:
     door, labels = doors()[name], ", ".join(profiles(name))
     usual = f"Models: {', '.join(door.models)}, unless you name others. Profiles: {labels}."
     return f"{door.title}\n\n{usual}\n\nExamples:\n\n{examples}"
+
+
+def trust(home: Path, pairs: Iterable[str]) -> None:
+    """Allow the pairs of ``--trust-key`` and those of this home; the home remembers them."""
+    new = [checked_pair(pair) for pair in pairs]
+    remember(home, new)
+    allow(key_pairs=[*remembered(home), *new])
+
+
+def confirm(home: Path, specs: Iterable[EngineSpec | None], is_dry: bool) -> None:
+    """Ask on a terminal about each new pair of a key's variable and a host, and remember what is allowed.
+
+    Without a terminal, and on a dry run, nothing is asked: the engine refuses what was not allowed before it
+    sends anything.
+    """
+    served = [spec for spec in specs if spec is not None and spec.is_served]
+    for pair in dict.fromkeys(spec.key_pair for spec in served if not may_send_key(spec)):
+        variable, _, host = pair.partition("@")
+        can_answer = not is_dry and sys.stdin.isatty() and sys.stderr.isatty()
+        if can_answer and typer.confirm(f"Send the key in {variable} to {host}, now and later?", err=True):
+            trust(home, [pair])
+        else:
+            say(f"the key in {variable} goes to {host} only with --trust-key {pair}", "note:", "yellow")

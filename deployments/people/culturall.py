@@ -179,7 +179,7 @@ def _decision(answer: Said, line: Mapping[str, str] | None) -> tuple[Decided | N
 
 
 def _complete(results: StudyResults) -> Iterator[Said]:
-    """Return the complete answers by person and item; incomplete items are left out."""
+    """Yield the complete answers by person and item; incomplete items are left out."""
     folder, last = results.folder, latest(results.answers)
     own: dict[tuple[str, str], dict[tuple[str, str], Any]] = defaultdict(dict)
     for (annotator, item, field), answer in sorted(last.items()):

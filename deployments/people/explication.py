@@ -238,7 +238,7 @@ def _ratings(results: StudyResults, grades: Mapping[str, Row]) -> Iterator[Conve
 
 
 def _pairs(rows: Sequence[Row], seed: int) -> Iterator[tuple[Row, Row]]:
-    """Return pairs of one persona's conversations of two models or conditions, each in one pair at most."""
+    """Yield pairs of one persona's conversations of two models or conditions, each in one pair at most."""
     left = sorted(rows, key=lambda row: digest([seed, _name(row)]))
     while left:
         first = left.pop(0)

@@ -34,9 +34,8 @@ from tasks.people.agreement import (
     profiles,
     rankings,
 )
-from tasks.people.answer_table import answers_in
 from tasks.people.answers import PersonRating, Reason, counted, exclusions, latest, ratings
-from tasks.people.elsewhere import exported_for, read_projects, with_known, write_projects
+from tasks.people.elsewhere import answers_in, exported_for, read_projects, with_known, write_projects
 from tasks.people.study import (
     ANSWERS,
     PeopleAnswer,

@@ -237,7 +237,7 @@ class StudyStore:
         ]
 
     def revisions(self) -> Iterator[dict[str, Any]]:
-        """Return every revision of everyone, with the time at which its page was first opened."""
+        """Yield every revision of everyone, with the time at which its page was first opened."""
         for row in self._all(
             "SELECT a.*, o.at AS started FROM answer AS a JOIN opened AS o USING (annotator, item) "
             "ORDER BY annotator, item, field, revision",

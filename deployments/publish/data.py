@@ -84,7 +84,7 @@ def _written(
     secret = any(credentials())
     for name in names:
         progress(f"table {name}")
-        frame = _plain(warehouse.query(f'FROM "{name}" ORDER BY ALL').drop(hidden, strict=False))
+        frame = _with_common_types(warehouse.query(f'FROM "{name}" ORDER BY ALL').drop(hidden, strict=False))
         if OPTIONS in frame.columns:
             cells = [None if cell is None else without_folders(cell) for cell in frame[OPTIONS]]
             frame = frame.with_columns(pl.Series(OPTIONS, cells, pl.String))
@@ -112,7 +112,7 @@ def _written(
         )
 
 
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+def _with_common_types(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame with types that every Parquet reader knows: no 128-bit integers, no null type."""
     odd = {pl.Int128: pl.Float64, pl.Null: pl.String}
     return frame.cast(

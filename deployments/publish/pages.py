@@ -50,7 +50,7 @@ _FROM = re.compile(r"FROM (\w+)")
 _NUMBERS = re.compile(r"[–∞%\d\s.,\[\]-]*")
 _MINUS = re.compile(r"(?<![^\s\[])-(?=\d)")
 _INTERVAL = re.compile(r", (?=[^\[\]]*\])")
-_EXAMPLES = Path(__file__).with_name("examples")
+_EXAMPLES = Path(__file__).with_name("examples.sql")
 
 
 _QUERY = (
@@ -123,8 +123,8 @@ def foot(about: SiteAbout) -> Markup:
 
 def _examples() -> Iterator[tuple[str, str]]:
     """Yield each example: its first line, which states the question, and its query."""
-    for file in sorted(_EXAMPLES.glob("*.sql")):
-        words, _, sql = file.read_text(encoding="utf-8").partition("\n")
+    for example in _EXAMPLES.read_text(encoding="utf-8").split("\n\n"):
+        words, _, sql = example.partition("\n")
         yield words.removeprefix("-- "), sql.strip()
 
 

@@ -41,8 +41,7 @@ from deployments.cli.options import validated
 from deployments.evaluations import DEFAULT_PROFILE, doors, sound
 from deployments.serve.lines import logged
 from flows import session as sessions
-from flows.away import crashed_if_away
-from flows.evaluation import evaluate
+from flows.evaluation import crashed_if_away, evaluate
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Params
 from tasks.loop import steps

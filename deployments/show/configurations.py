@@ -94,7 +94,7 @@ _COHORT = "SELECT cohort, model FROM report_cohort WHERE evaluation = ? AND conf
 
 def cohort_line(warehouse: Warehouse, evaluation: str, config: str, effect: str) -> str | None:
     """Return what is said about a configuration's cohort; None without an effect on other models' rows."""
-    from tasks.report.cohort import cohort_sentence  # imports polars
+    from tasks.report.sentences import cohort_sentence  # imports polars
 
     members = warehouse.rows(_COHORT, [evaluation, config]).rows if effect else []
     return cohort_sentence(members[0][0], [model for _, model in members], effect) if members else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import groupby
 
-from tasks.report.losses import WORTH_SAYING, Loss, in_words
+from tasks.report.sentences import WORTH_SAYING, Loss, in_words
 from warehouse import Warehouse
 
 _NEWEST = """

@@ -173,7 +173,7 @@ def with_known_countries(items: Sequence[ListItem], known: Mapping[str, Sequence
 def one_per_spelling(items: Sequence[ListItem]) -> tuple[ListItem, ...]:
     """Merge items that differ only in case, under the first spelling, so that they do not share one
     probability
-    (warehouse/checks/item_repeated.sql). The other spellings become aliases."""
+    (warehouse/checks.sql: item_repeated). The other spellings become aliases."""
     spelling: dict[str, str] = {}
     for item in items:
         spelling.setdefault(item.item.lower(), item.item)

@@ -19,10 +19,16 @@ from scipy.stats import rankdata
 from tasks.judging.audit import Menus, Rating
 from tasks.judging.rubric import normal
 from tasks.judging.votes import Vote, combine
-from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
+from tasks.metrics.agreement import (
+    Level,
+    cohen_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+    pearson,
+)
 from tasks.metrics.calibration import Bin, brier_score, expected_calibration_error, reliability_curve
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife
-from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha, krippendorff_alpha_interval
 from tasks.metrics.types import FloatArray, IntArray
 
 Points: TypeAlias = list[tuple[float, float]]

@@ -82,7 +82,7 @@ class Turn:
     @cached_property
     def plain(self) -> str:
         """The text's words, which are compared to find repetitions."""
-        return _plain(self.text)
+        return _words_of(self.text)
 
 
 Rule = Callable[[Sequence[Turn]], str | None]
@@ -138,7 +138,7 @@ class Talk:
         voice, dialogue = self.next_voice, self.dialogue
         text, is_confused = own_words(written, voice, dialogue.voices)
         earlier = [turn for turn in self.turns[:-1] if turn.speaker == voice.name] + self.turns[-1:]
-        plain = _plain(text)
+        plain = _words_of(text)
         is_repeated = bool(plain) and any(turn.plain == plain for turn in earlier)
         self.turns.append(Turn(voice.name, text, written, tokens, is_confused, is_repeated))
         if failure is None and not text and not voice.lines:
@@ -278,5 +278,5 @@ def _text_for(voice: Voice, turn: Turn, is_named: bool) -> str:
     return f"{turn.speaker.capitalize()}: {text}" if is_named else text
 
 
-def _plain(text: str) -> str:
+def _words_of(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))

@@ -172,10 +172,10 @@ def _name(messages: Sequence[Message]) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+    return json.dumps(value, ensure_ascii=False, default=_as_json)
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Return mappings, numbers of numpy and sequences in the types of JSON."""
     if isinstance(value, Mapping):
         return dict(value)

@@ -26,7 +26,7 @@ class Document:
     @cached_property
     def id(self) -> str:
         """A hash of the pairs."""
-        return digest([[_plain(pair.context), pair.continuation] for pair in self.pairs], 32)
+        return digest([[_as_lists(pair.context), pair.continuation] for pair in self.pairs], 32)
 
 
 ScoredPairs = Mapping[str, PairScores]
@@ -115,10 +115,10 @@ def _scored(
     )
 
 
-def _plain(context: Context) -> Any:
+def _as_lists(context: Context) -> Any:
     return context if isinstance(context, str) else [dict(message) for message in context]
 
 
 def _shown(context: Context) -> str:
     """Return a context as text: raw text, or a conversation as JSON."""
-    return context if isinstance(context, str) else json.dumps(_plain(context), ensure_ascii=False)
+    return context if isinstance(context, str) else json.dumps(_as_lists(context), ensure_ascii=False)

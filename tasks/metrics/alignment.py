@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics._arrays import as_pair
-from tasks.metrics.types import FloatArray, IntArray
+from tasks.metrics.types import FloatArray, as_pair
 
 # Each band ends below its number (section 4.3).
 _BAND_ENDS: Final = (0.5, 1.0, 1.5)
@@ -142,36 +141,17 @@ def global_mean_profile(targets: ArrayLike) -> FloatArray:
     return mean
 
 
-def derangements(n: int, replicates: int, seed: int) -> IntArray:
-    """Return equally likely shuffles of n cultures in which no culture keeps its place.
-
-    Returns replicates x n indices from a generator of its own (PCG64): the same arguments give the same
-    shuffles. Raises ValueError for fewer than two cultures, which have no such shuffle.
-    """
-    if n < 2 or replicates < 1:
-        raise ValueError(
-            f"{n} cultures and {replicates} replicates: at least two cultures and one replicate are needed"
-        )
-    generator = np.random.Generator(np.random.PCG64(seed))
-    identity = np.arange(n, dtype=np.intp)
-    rotations = np.empty((0, n), dtype=np.intp)
-    # About one shuffle in e leaves no culture in its place, whatever n is (one in two to three for small n).
-    while len(rotations) < replicates:
-        orders = generator.permuted(np.tile(identity, (3 * replicates, 1)), axis=1)
-        rotations = np.concatenate([rotations, orders[(orders != identity).all(axis=1)]])
-    return rotations[:replicates]
-
-
 def shuffled_alignments(
     targets: ArrayLike, culture: ArrayLike, dimension: ArrayLike, scores: ArrayLike, shuffles: ArrayLike
 ) -> FloatArray:
     """Null of shuffled personas: alignment of each response with the target of another culture.
 
-    targets: c x k; culture, dimension: row and column of each of n responses; scores: n; shuffles: r x c from
-    `derangements`. Returns r x n alignments: their mean over r is the null of each response, their means over
-    n are the mean alignments expected if personas had no effect. In expectation a response is compared with
-    every other culture equally often; the c - 1 rotations `(arange(c) + i) % c` do so without chance. Raises
-    ValueError like `alignment`, and IndexError for a culture or dimension that targets lack.
+    targets: c x k; culture, dimension: row and column of each of n responses; scores: n; shuffles: r x c
+    indices that leave no culture in its place. Returns r x n alignments: their mean over r is the null of
+    each response, their means over n are the mean alignments expected if personas had no effect. In
+    expectation a response is compared with every other culture equally often; the c - 1 rotations
+    `(arange(c) + i) % c` do so without chance. Raises ValueError like `alignment`, and IndexError for a
+    culture or dimension that targets lack.
     """
     table = np.asarray(targets, dtype=np.float64)
     other = np.asarray(shuffles, dtype=np.intp)[:, np.asarray(culture, dtype=np.intp)]

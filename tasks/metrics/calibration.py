@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
-from tasks.metrics._arrays import as_pair
-from tasks.metrics.types import FloatArray
+from tasks.metrics.types import FloatArray, as_pair
 
 
 class Bin(NamedTuple):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
-from tasks.metrics._arrays import as_pair
 from tasks.metrics.intervals import (
     MIN_CLUSTERS,
     SHRINKAGE,
@@ -19,7 +18,7 @@ from tasks.metrics.intervals import (
     mean_deviations,
     t_interval,
 )
-from tasks.metrics.types import FloatArray, Interval
+from tasks.metrics.types import FloatArray, Interval, as_pair
 
 LEVEL = 0.05
 """Level of tests: an adjusted p below it rejects."""

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
-from tasks.metrics._arrays import as_square
 from tasks.metrics.agreement import pearson
-from tasks.metrics.types import FloatArray, IntArray
+from tasks.metrics.types import FloatArray, IntArray, as_square
 
 
 def competence(similarity: ArrayLike) -> FloatArray | None:

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from tasks.metrics._arrays import as_pair
 from tasks.metrics.agreement import pearson, spearman_interval
 from tasks.metrics.intervals import MIN_CLUSTERS, sign_flip_p_two_sided
-from tasks.metrics.types import FloatArray, Interval
+from tasks.metrics.types import FloatArray, Interval, as_pair
 
 MIN_SWAPS = 6
 """Least number of points: with five, even the most extreme of the 32 swaps has p = 2 / 32."""

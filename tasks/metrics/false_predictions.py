@@ -17,9 +17,8 @@ from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
 
 class Confusions(NamedTuple):
-    """Counts for each dish over all templates: all predictions, foreign (coarse) and local (fine) errors."""
+    """Counts for each dish over all templates: foreign (coarse) and local (fine) errors."""
 
-    n_predicted: IntArray
     n_coarse: IntArray
     n_fine: IntArray
 
@@ -48,7 +47,6 @@ def confusions(predicted: ArrayLike, relevant: ArrayLike, local: ArrayLike) -> C
         raise ValueError(f"local has shape {home.shape} and relevant {answers.shape}")
     times = np.count_nonzero(guesses, axis=0)
     return Confusions(
-        n_predicted=times.sum(axis=1),
         n_coarse=np.where(~answers & ~home, times, 0).sum(axis=1),
         n_fine=np.where(~answers & home, times, 0).sum(axis=1),
     )

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata, t
 
-from tasks.metrics._arrays import as_pair, as_square
 from tasks.metrics.agreement import pearson
-from tasks.metrics.types import FloatArray, IntArray, Interval
+from tasks.metrics.types import FloatArray, IntArray, Interval, as_pair, as_square
 
 PERMUTATIONS = 999
 """Random orders of the countries in each language; the smallest p is 1 / (1 + PERMUTATIONS)."""

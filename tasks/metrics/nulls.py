@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics._arrays import as_table
-from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray
+from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray, as_table
 
 # Rows come from a softmax in float64 or are stored in float32: the tolerance admits both, but no unnormalised
 # row.

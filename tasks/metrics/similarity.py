@@ -29,25 +29,6 @@ class WordSimilarities(NamedTuple):
     n_unscored: IntArray
 
 
-def mean_word_similarity(predicted: ArrayLike, reference: ArrayLike) -> float | None:
-    """Mean over the references of the cosine to the most similar prediction (equations 6 and 7).
-
-    predicted: l x d vectors of the l best-ranked candidates; reference: m x d vectors. Range [-1, 1]; higher
-    is better; 1: each reference has a prediction with its direction. References with a zero or missing vector
-    are left out of the mean. None if no reference or no prediction has a vector. `word_similarity_rows`
-    returns the same for a whole template, with counts. Raises ValueError for wrong shapes or an infinity.
-    """
-    guesses, answers = _vectors(predicted), _vectors(reference)
-    if guesses.shape[1] != answers.shape[1]:
-        raise ValueError(f"predictions have {guesses.shape[1]} dimensions, references {answers.shape[1]}")
-    if not len(guesses) or not len(answers):
-        return None
-    is_guess = np.arange(len(guesses) + len(answers)) < len(guesses)
-    cosines = cosine_matrix(np.concatenate([guesses, answers]))
-    values = word_similarity_rows(cosines, is_guess[None], ~is_guess[None]).values
-    return float(values[0]) if values.size else None
-
-
 def cosine_matrix(vectors: ArrayLike) -> FloatArray:
     """Cosines of all pairs.
 
@@ -64,7 +45,9 @@ def cosine_matrix(vectors: ArrayLike) -> FloatArray:
 
 
 def word_similarity_rows(cosines: ArrayLike, predicted: ArrayLike, reference: ArrayLike) -> WordSimilarities:
-    """Return `mean_word_similarity` of every dish (equation 7), from cosines that are computed once.
+    """Return each dish's mean over its references of the cosine to the most similar prediction.
+
+    These are equations 6 and 7, from cosines that are computed once; a reference without vector is left out.
 
     cosines: n x n from `cosine_matrix`; predicted, reference: dishes x n booleans (`ranking.top_mask` and the
     ingredients). mWS (equation 8) is the mean of the values. Range [-1, 1]; higher is better; 1: every

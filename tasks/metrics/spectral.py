@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics._arrays import as_table, row_label
-from tasks.metrics.types import Category, FloatArray, IntArray
+from tasks.metrics.types import Category, FloatArray, IntArray, as_table, row_label
 
 
 def softmax(logprobs: ArrayLike, *, names: Sequence[str] | None = None) -> FloatArray:

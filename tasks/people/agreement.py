@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from tasks.metrics.agreement import kendall_w, kendall_w_interval
+from tasks.metrics.agreement import Level, kendall_w, kendall_w_interval, krippendorff_alpha
 from tasks.metrics.intervals import (
     CORRELATION,
     SHARE,
@@ -25,7 +25,6 @@ from tasks.metrics.intervals import (
     jackknife_interval,
     mean_interval,
 )
-from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha
 from tasks.metrics.spectral import er_sr_category
 from tasks.metrics.types import Category, FloatArray, Interval
 from tasks.people.answers import PersonRating

@@ -79,7 +79,7 @@ def _ask(view: Element, form: Form, page: FormPage, field: FormField) -> None:
 
 
 def _read(form: Form, path: Path, rows: Any) -> Iterator[Response]:
-    """Return the responses in an export. A task starts at its last change less the time spent on it.
+    """Yield the responses in an export. A task starts at its last change less the time spent on it.
 
     Skipped tasks have no answer.
     """

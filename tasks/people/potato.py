@@ -93,7 +93,7 @@ def _by_person(form: Form) -> dict[str, list[str]]:
 
 
 def _schemes(form: Form, page: FormPage) -> Iterator[dict[str, Any]]:
-    """Return the questions of a page; several pages get one heading each."""
+    """Yield the questions of a page; several pages get one heading each."""
     if len(form.pages) > 1:
         title, text = (in_language(each, form.language) for each in (page.title, page.text))
         heading = {"description": title, "labels": [text] if text else []}
@@ -141,7 +141,7 @@ def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
 
 
 def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
-    """Return last values with their order of options, and when the page was opened and the value last
+    """Yield last values with their order of options, and when the page was opened and the value last
     changed.
 
     Times without a zone are read in this machine's zone: Potato must have run here, or both in UTC.

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
-from tasks.metrics.agreement import kendall_w, kendall_w_interval
+from tasks.metrics.agreement import (
+    kendall_w,
+    kendall_w_interval,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+)
 from tasks.metrics.intervals import mean_interval
-from tasks.metrics.krippendorff_alpha import krippendorff_alpha, krippendorff_alpha_interval
 from tasks.metrics.types import FloatArray, Interval
 
 RATERS, ITEMS = (2, 3, 5, 8), (25, 50, 100, 200)

@@ -18,8 +18,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from benchmarks import gpu_day, gpu_parts
+from benchmarks.gpu_parts import SHAPES, fits
 from benchmarks.process import Result, WorkerError
-from benchmarks.shapes import SHAPES, fits
 from tests.conftest import REPOSITORY
 
 THERE = "accelerate", "psutil", "scikit-learn", "threadpoolctl", "torch", "transformers"

@@ -21,7 +21,7 @@ from warehouse import (
     save_run_requests,
     write_part,
 )
-from warehouse.at_work import working
+from warehouse.claims import working
 
 RESPONSE = {
     "request_hash": "q", "run_id": "abc1", "model": "m", "item": ["i1", "i2"], "conversation": "[]",

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from deployments.cli.app import app
 from warehouse import Warehouse, WarehouseError, connection, home
-from warehouse.local_disk import LOCAL, file_system
+from warehouse.storage import LOCAL, file_system
 
 NETWORK = (
     "nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "smbfs", "ceph", "glusterfs", "fuse.glusterfs",

@@ -49,6 +49,21 @@ def test_constants_help_and_database_comments_are_checked(words: Any, tmp_path: 
     ]
 
 
+def test_generators_yield_and_other_functions_return(words: Any, tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    functions = (
+        'def a() -> list[int]:\n    """Yield numbers."""\n    return []\n',
+        'def b() -> Iterator[int]:\n    """Return numbers."""\n    yield 1\n',
+        'def c() -> Iterator[int]:\n    """Yield numbers."""\n    return iter([])\n',
+        'def d() -> list[int]:\n    """Return numbers."""\n    def own(): yield 1\n    return [*own()]\n',
+    )
+    (tmp_path / "tasks" / "d.py").write_text("\n".join(functions))
+    assert list(words.faults(tmp_path)) == [
+        "tasks/d.py:1: a does not yield",
+        "tasks/d.py:5: b does not return",
+    ]
+
+
 def test_american_spelling_is_found_in_prose_only(words: Any, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("`--color` is fine.\n```\ncolor\n```\nIts behavior is not.\n")

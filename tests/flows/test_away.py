@@ -6,17 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from prefect.context import FlowRunContext
 
 from deployments.serve import served
-from flows import away
-from flows.away import StoreUnreachable, crashed_if_away
+from flows.evaluation import StoreUnreachable, crashed_if_away
 from warehouse import StoreAway
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, flow_run: object, error: Exception) -> BaseException:
     """Return the exception that leaves a flow in which this error was raised."""
     context = SimpleNamespace(flow_run=flow_run) if flow_run else None
-    monkeypatch.setattr(away.FlowRunContext, "get", lambda: context)
+    monkeypatch.setattr(FlowRunContext, "get", lambda: context)
     with pytest.raises(BaseException) as raised, crashed_if_away():  # noqa: PT011 - whatever it is
         raise error
     return raised.value

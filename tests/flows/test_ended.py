@@ -6,10 +6,11 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
+from prefect.context import FlowRunContext
 from prefect.exceptions import TerminationSignal
 
-from flows import away, evaluation
-from flows.away import is_cancelled
+from flows import evaluation
+from flows.evaluation import is_cancelled
 from flows.runs import status_of
 from tasks.engines.protocols import EngineError
 from tests.flows.sessions import session
@@ -88,9 +89,9 @@ def test_a_flow_run_is_cancelled_with_the_one_that_it_is_part_of(
     ids = SimpleNamespace(
         id="own" if states else None, root_flow_run_id="parent" if "parent" in states else None
     )
-    monkeypatch.setattr(away, "flow_run", ids)
-    monkeypatch.setattr(away, "get_client", lambda sync_client: Client())
-    monkeypatch.setattr(away.FlowRunContext, "get", lambda: object())
+    monkeypatch.setattr(evaluation, "flow_run", ids)
+    monkeypatch.setattr(evaluation, "get_client", lambda sync_client: Client())
+    monkeypatch.setattr(FlowRunContext, "get", lambda: object())
     assert is_cancelled() is expected
 
 

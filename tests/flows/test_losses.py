@@ -16,7 +16,7 @@ from flows.losses import withheld
 from tasks.engines.protocols import EngineError
 from tasks.engines.served import transport
 from tasks.loop.rows import OVERALL, scored
-from tasks.report.losses import FAILED, Loss, in_words
+from tasks.report.sentences import FAILED, Loss, in_words
 from tests.golden import served
 from tests.http_server import Answer, HttpServer, Request, Send
 from warehouse import Warehouse, run_checks

@@ -12,7 +12,6 @@ from tasks.metrics.alignment import (
     alignment,
     bucketed_profile,
     culture_distances,
-    derangements,
     global_mean_profile,
     hofstede_errors,
     linear_profile,
@@ -177,27 +176,6 @@ def test_distances_refuse_wrong_shapes_and_nan() -> None:
 # --- nulls
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 40])
-def test_a_derangement_moves_every_culture(n: int) -> None:
-    shuffles = derangements(n, 50, seed=1)
-    assert shuffles.shape == (50, n)
-    assert (shuffles != np.arange(n)).all()
-    assert (np.sort(shuffles, axis=1) == np.arange(n)).all()
-
-
-def test_derangements_are_equally_likely_and_repeat_by_seed() -> None:
-    # Four things have 9 derangements.
-    shuffles = derangements(4, 9000, seed=0)
-    _, counts = np.unique(shuffles, axis=0, return_counts=True)
-    assert counts.size == 9
-    # Chi-square with 8 degrees of freedom is below 26 with probability 0.999.
-    assert ((counts - 1000) ** 2 / 1000).sum() < 26
-    assert (derangements(4, 9000, seed=0) == shuffles).all()
-    assert (derangements(4, 9000, seed=1) != shuffles).any()
-    with pytest.raises(ValueError, match="two cultures"):
-        derangements(1, 5, seed=0)
-
-
 def test_hand_calculation_gives_shuffled_alignments() -> None:
     # Cultures at 0, 1 and 2 on one dimension; a response of the first scores 0, one of the last scores 2.
     targets = [[0.0], [1.0], [2.0]]
@@ -219,7 +197,3 @@ def test_shuffled_alignments_use_each_responses_dimension() -> None:
         for c, d, s in zip(culture, dimension, scores, strict=True)
     ]
     assert exact == pytest.approx(expected)
-    drawn = shuffled_alignments(TARGETS, culture, dimension, scores, derangements(5, 4000, seed=2))
-    assert drawn.shape == (4000, 60)
-    # The spread of one alignment is below 4, of the mean of 4000 below 0.064.
-    assert drawn.mean(axis=0) == pytest.approx(exact, abs=0.25)

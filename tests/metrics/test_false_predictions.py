@@ -38,7 +38,6 @@ def test_hand_calculation_gives_confusions() -> None:
     # Mapo tofu: coffee is foreign (coarse), rice is Chinese but not in it (fine). Fried rice: tofu is fine.
     # Croissant: coffee twice, in the other French dish: fine. Opera cake: rice twice and tofu, foreign.
     result = confusions(PREDICTED, RELEVANT, local_candidates(RELEVANT, ORIGINS))
-    assert result.n_predicted.tolist() == [4, 4, 2, 4]
     assert result.n_coarse.tolist() == [1, 0, 0, 3]
     assert result.n_fine.tolist() == [1, 1, 2, 0]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha, krippendorff_alpha_interval
+from tasks.metrics.agreement import Level, krippendorff_alpha, krippendorff_alpha_interval
 from tasks.metrics.types import FloatArray
 
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.metrics.agreement import kendall_w, kendall_w_interval, rank_agreement
+from tasks.metrics.agreement import kendall_w, kendall_w_interval, krippendorff_alpha, rank_agreement
 from tasks.metrics.classification import macro_f1
-from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.spectral import er_sr_category
 from tasks.people.agreement import (
     NOT_ANNOTATED,

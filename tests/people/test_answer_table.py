@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.people.answer_table import answers_in
 from tasks.people.answers import exclusions, ratings
 from tasks.people.assignment import Person, assign
+from tasks.people.elsewhere import answers_in
 from tasks.people.study import PeopleItem, Private, StudyError, StudyFolder, read_study
 
 STUDY = """

@@ -12,14 +12,14 @@ import pytest
 
 from tests.warehouse.rows import await_line, logprobs, make_run, store_part
 from warehouse import Warehouse, claims, finish_run, save_run, save_run_requests
-from warehouse.at_work import at_work, working
+from warehouse.claims import at_work, working
 from warehouse.prune import prune
 from warehouse.store import Store
 
 WORKS = """
 import sys, time
 from pathlib import Path
-from warehouse.at_work import working
+from warehouse.claims import working
 from warehouse.store import store_at
 with working(store_at(Path(sys.argv[1])), ["aa"]):
     print("begun", flush=True)

@@ -13,8 +13,8 @@ from warehouse import Warehouse, claims, write_part
 from warehouse.claims import claimed
 
 pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
-from warehouse.shared.leases import PostgresLeases
 from warehouse.shared.store import SharedStore
+from warehouse.shared.tables import PostgresLeases
 
 KIND = "item_logprob"
 FR, IT, JP = ("q1", "FR"), ("q1", "IT"), ("q1", "JP")

@@ -116,7 +116,7 @@ def test_changed_view_is_created_again(
 ) -> None:
     views = tmp_path / "views"
     shutil.copytree(migrate_module._VIEWS, views)
-    file = views / "shared" / "20_current_item.sql"
+    file = views / "runs.sql"
     file.write_text(file.read_text().replace("WHERE l.is_current", "WHERE l.is_current AND i.position = 0"))
     monkeypatch.setattr(migrate_module, "_VIEWS", views)
     Warehouse.open(warehouse.home)
@@ -126,10 +126,10 @@ def test_changed_view_is_created_again(
 def test_a_view_that_cannot_be_created_names_its_file(
     warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "views" / "shared").mkdir(parents=True)
-    (tmp_path / "views" / "shared" / "99_bad.sql").write_text("CREATE OR REPLACE VIEW bad AS SELECT nothing")
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "some.sql").write_text("CREATE OR REPLACE VIEW bad AS SELECT nothing")
     monkeypatch.setattr(migrate_module, "_VIEWS", tmp_path / "views")
-    with pytest.raises(WarehouseError, match=r"view .*99_bad\.sql cannot be created"):
+    with pytest.raises(WarehouseError, match=r"view bad of .*some\.sql cannot be created"):
         Warehouse.open(warehouse.home)
 
 

@@ -17,21 +17,22 @@ from warehouse.part_kinds import PartKind, create_empty_parts, kind_view, read_k
 from warehouse.storage import fetched
 
 DECLARED = """
+[proverb]
 comment = "Proverbs that a model's answers use (Parquet)."
 unit = "country"
 key = ["country", "proverb"]
 
-[provenance]
+[proverb.provenance]
 model = "Model that said it."
 
-[columns]
+[proverb.columns]
 country = { type = "VARCHAR", comment = "Country: country.country." }
 proverb = { type = "VARCHAR", comment = "The proverb." }
 weight = { type = "FLOAT", comment = "Its weight." }
 tags = { type = "VARCHAR[]", nullable = true, comment = "What it is about." }
 origin = { type = "VARCHAR", added = true, comment = "Where it comes from." }
 
-[computed]
+[proverb.computed]
 initial = { sql = "left(proverb, 1)", comment = "Its first letter." }
 """
 
@@ -39,7 +40,7 @@ initial = { sql = "left(proverb, 1)", comment = "Its first letter." }
 @pytest.fixture
 def kind(tmp_path: Path) -> PartKind:
     """A kind that exists only in this test."""
-    (tmp_path / "proverb.toml").write_text(DECLARED)
+    (tmp_path / "sayings.toml").write_text(DECLARED)
     return read_kinds(tmp_path)["proverb"]
 
 
@@ -138,8 +139,8 @@ def test_a_wrong_declaration_is_refused_with_the_field(
     tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     assert change[0] in DECLARED
-    (tmp_path / "proverb.toml").write_text(DECLARED.replace(*change))
-    with pytest.raises(WarehouseError, match=rf"proverb\.toml does not declare a part kind.*{message}"):
+    (tmp_path / "sayings.toml").write_text(DECLARED.replace(*change))
+    with pytest.raises(WarehouseError, match=rf"sayings\.toml does not declare a part kind.*{message}"):
         read_kinds(tmp_path)
 
 

@@ -51,7 +51,7 @@ def part(n):
 WRITER = f"""{COMMON}
 for n in range({PARTS}):
     if who == "killed" and n == 30:  # between the two halves of a registration, and with the write lock held
-        from warehouse.shared.log import _REGISTER
+        from warehouse.shared.tables import _REGISTER
         from warehouse.registrations import COLUMNS
         with warehouse.write() as connection, warehouse.store.database._session() as session:
             connection.execute("INSERT INTO state VALUES ('test-killed-a', '')")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.warehouse.rows import logprobs, make_run
 from warehouse import Warehouse, WarehouseError, save_run, write_part
-from warehouse.at_work import at_work
+from warehouse.claims import at_work
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from warehouse import interruption
-from warehouse.away import StoreAway
-from warehouse.storage import WarehouseError, private_folder
+from warehouse.storage import StoreAway, WarehouseError, private_folder
 
 T = TypeVar("T")
 

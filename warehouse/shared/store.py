@@ -20,12 +20,10 @@ from warehouse.part_kinds import EMPTY_PART, KINDS, is_as_written, is_part_name,
 from warehouse.registrations import Position
 from warehouse.shared.cache import Cache, write_anew
 from warehouse.shared.database import Database, HeldLock, Version
-from warehouse.shared.jobs import PostgresJobs, requests_with_jobs
-from warehouse.shared.leases import PostgresLeases
-from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
 from warehouse.shared.outbox import Outbox
 from warehouse.shared.secrets import password_of
+from warehouse.shared.tables import PostgresJobs, PostgresLeases, PostgresLog, requests_with_jobs
 from warehouse.storage import CacheSize, WarehouseError, private_folder, remove_abandoned, room_for
 
 PARTS_VARIABLE = "CULTUREMETER_PARTS"

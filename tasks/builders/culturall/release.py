@@ -12,9 +12,8 @@ import numpy as np
 from jinja2 import Template
 from numpy.typing import NDArray
 
-from tasks.builders.culturall.checks import ItemFault, Labels, release_faults
+from tasks.builders.culturall.checks import ItemFault, Labels, near_duplicates, release_faults
 from tasks.builders.culturall.drafts import TEXTS, item_of
-from tasks.builders.culturall.duplicates import near_duplicates
 from tasks.builders.culturall.params import PAPER, PAPER_ITEMS, ReleaseParams
 from tasks.evaluations.culturall.items import TOPICS, CulturallItem
 from tasks.evaluations.culturall.rows import LEVELS, levels

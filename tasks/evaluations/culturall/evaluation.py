@@ -38,7 +38,7 @@ def study(
 
 
 def ask(study: CulturallStudy, completions: Completions) -> list[Prompts]:
-    """Yield the requests of every item under every condition, then each judge's prompts about the answers."""
+    """Return the requests of every item under every condition, then each judge's prompts about answers."""
     return study.requests() + study.panel.requests(read.calls(study, study.completed(completions)))
 
 
@@ -57,7 +57,7 @@ def make_rows(study: CulturallStudy, cohort: Cohort[CulturallAnswers], checked: 
 
 
 def _details(study: CulturallStudy, answers: CulturallAnswers) -> list[Detail]:
-    """Yield the tables of every answer and of each judge's verdicts."""
+    """Return the tables of every answer and of each judge's verdicts."""
     verdicts = study.panel.verdicts(answers.calls, answers.opinions, partial(read.about, study))
     return [
         Detail("culturall_answer", read.answer_frame(study, answers.by_key)),

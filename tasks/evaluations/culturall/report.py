@@ -13,12 +13,12 @@ from tasks.evaluations.culturall.rows import DIFFERENCES, LEVELS
 from tasks.report import Badge, Frames, Row, view
 from tasks.report.bars import Bar, Bars, Legend, bar_of
 from tasks.report.cells import badge, cell, col, isolated, left, name, put, td, th, words
-from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, Matrix
 from tasks.report.page import Report
 from tasks.report.parts import Box, Figure, Fold, Page, Part, Section, Text, prose, say
 from tasks.report.ranks import best, nulls, scored
+from tasks.report.sentences import cohort_of_page
 from tasks.report.tables import MODEL, Numbers, by_model, is_null, table
 from tasks.report.text import cut, percent, plural, short
 

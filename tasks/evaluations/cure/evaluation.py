@@ -69,7 +69,7 @@ def study(params: CureParams, tables: Mapping[str, Rows], engines: Mapping[str, 
 
 
 def ask(study: CureStudy, completions: Completions) -> list[Prompts]:
-    """Yield the requests of every benchmark in every mode, then each judge's prompts about the
+    """Return the requests of every benchmark in every mode, then each judge's prompts about the
     explanations.
     """
     if not study.is_judged:
@@ -89,7 +89,7 @@ def make_rows(study: CureStudy, cohort: Cohort[CureAnswers], shared: object) -> 
 
 
 def _details(study: CureStudy, answers: CureAnswers) -> list[Detail]:
-    """Yield the tables of every answer, and of the verdicts by judge and benchmark."""
+    """Return the tables of every answer, and of the verdicts by judge and benchmark."""
     verdicts = verdict_frames(study, answers.calls, answers.opinions)
     return [
         Detail("cure_answer", answer_frame(study, answers.readings, answers.scored)),

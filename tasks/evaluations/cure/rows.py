@@ -81,7 +81,7 @@ def null_rows(study: CureStudy) -> dict[str, list[Metric]]:
 
 
 def label_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
-    """Return exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model;
+    """Yield exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model;
     with both modes also thin_thick_difference and its _p.
     """
     yield _exact_match_row(study, scores.labelled)
@@ -98,7 +98,7 @@ def label_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
 
 
 def majority_rows(study: CureStudy) -> Iterator[Metric]:
-    """Return the scores of always giving the benchmark's commonest label."""
+    """Yield the scores of always giving the benchmark's commonest label."""
     labelled = {part: _majority(study, part[0]) for part in study.parts}
     yield _exact_match_row(study, labelled)
     for part in study.parts:
@@ -106,7 +106,7 @@ def majority_rows(study: CureStudy) -> Iterator[Metric]:
 
 
 def prior_rows(study: CureStudy) -> Iterator[Metric]:
-    """Return the expected scores of labels drawn at random with the frequencies of the gold labels."""
+    """Yield the expected scores of labels drawn at random with the frequencies of the gold labels."""
     golds = [_golds(study, benchmark) for benchmark, _ in study.parts]
     n = [len(gold) for gold in golds]
     priors, majorities = (
@@ -151,7 +151,7 @@ def _exact_match_row(study: CureStudy, labelled: Mapping[Part, Labelled]) -> Met
 
 
 def _part_rows(study: CureStudy, part: Part, labelled: Labelled) -> Iterator[Metric]:
-    """Return rows of a benchmark in a mode, and of each of its countries, cues and specificities."""
+    """Yield rows of a benchmark in a mode, and of each of its countries, cues and specificities."""
     (benchmark, _), name = part, ":".join(part)
     everything, of_items = np.arange(len(labelled.labels)), study.clusters(benchmark)
     yield from _score_rows(study, part, labelled, everything, ("benchmark_mode", name), SCORES, of_items)
@@ -165,7 +165,7 @@ def _score_rows(
     study: CureStudy, part: Part, labelled: Labelled, places: IntArray, where: Slice, metrics: Sequence[str],
     of_items: np.ndarray,
 ) -> Iterator[Metric]:  # fmt: skip
-    """Return scores of the items at some positions; the null is the majority label on the same items.
+    """Yield scores of the items at some positions; the null is the majority label on the same items.
 
     A lost label is wrong; an item that was not sent is left out.
     """
@@ -199,14 +199,14 @@ def _prior_row(study: CureStudy, part: Part) -> Metric:
 
 
 def _reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
-    """Return rows that count unscored items by reason."""
+    """Yield rows that count unscored items by reason."""
     for reason, count in sorted(Counter(reasons[reasons != ""].tolist()).items()):
         where = ("benchmark_reason", f"{name}:{reason}")
         yield scored("unscored_answers", where, count, (reasons.size, 0))
 
 
 def _difference_rows(study: CureStudy, benchmark: str, *parts: Labelled) -> Iterator[Metric]:
-    """Return thick less thin exact match over items sent in both modes, and McNemar's test."""
+    """Yield thick less thin exact match over items sent in both modes, and McNemar's test."""
     where, golds = ("benchmark", benchmark), _golds(study, benchmark)
     thin, thick = (part.hits(golds) for part in parts)
     reasons = np.where(parts[0].reasons == "", parts[1].reasons, parts[0].reasons)
@@ -221,7 +221,7 @@ def _difference_rows(study: CureStudy, benchmark: str, *parts: Labelled) -> Iter
 
 
 def _spread_rows(study: CureStudy, part: Part, hits: FloatArray) -> Iterator[Metric]:
-    """Return interquartile range and variance of exact match over countries."""
+    """Yield interquartile range and variance of exact match over countries."""
     countries = [mean_of(hits[places]) for places in study.by_country(part[0]).values()]
     spreads = spread([mean for mean in countries if mean is not None])
     where = ("benchmark_mode", ":".join(part))
@@ -234,7 +234,7 @@ def _spread_rows(study: CureStudy, part: Part, hits: FloatArray) -> Iterator[Met
 
 
 def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterator[Metric]:
-    """Return all rows of one model's explanations.
+    """Yield all rows of one model's explanations.
 
     candidate: the model's name in its engine's spec, for its family.
     """
@@ -259,7 +259,7 @@ def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterato
 
 
 def _metric_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explained]) -> Iterator[Metric]:
-    """Return the benchmark's metric, then each null's own.
+    """Yield the benchmark's metric, then each null's own.
 
     The metric's null is the best one on the same items, as far as their nulls are judged; a slice without
     judged nulls uses all items that have them.
@@ -325,7 +325,7 @@ def joined(of_items: np.ndarray, questions: Sequence[str]) -> np.ndarray:
 
 
 def _check_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explained]) -> Iterator[Metric]:
-    """Return shares of null explanations that are refused, by all judges together and by each judge. The
+    """Yield shares of null explanations that are refused, by all judges together and by each judge. The
     check has nothing to accept, since the only gold explanation is the norm that judges see anyway.
     """
     for source in NULLS:
@@ -338,7 +338,7 @@ def _check_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explai
 
 
 def _correlation_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
-    """Return Pearson's r of two published benchmarks' metrics over countries; its interval leaves out
+    """Yield Pearson's r of two published benchmarks' metrics over countries; its interval leaves out
     countries.
     """
     means = {

@@ -178,7 +178,7 @@ class CureStudy(Prompted):
         return {code: np.flatnonzero(countries == code) for code in sorted(set(countries.tolist()) - {""})}
 
     def by_slice(self, benchmark: str) -> Iterator[tuple[Slice, IntArray, np.ndarray]]:
-        """Return a benchmark's slices, such as ("country", "IN"), with the positions of their items and the
+        """Yield a benchmark's slices, such as ("country", "IN"), with the positions of their items and the
         clusters of all items. SpecNorm and its variants also have slices ("cue", "age"), of which an item may
         be in several, and ("specificity", "low"), the level of its number of cues.
         """

@@ -55,7 +55,7 @@ def make_rows(
 
 
 def later(study: ExplicationStudy) -> Iterable[Later]:
-    """Return upper bounds of the prompts that are still to be sent: turns and judges of a model, and of the
+    """Yield upper bounds of the prompts that are still to be sent: turns and judges of a model, and of the
     null recommender with a fixed list of questions.
     """
     p, stage = study.params, Dialogues(study.dialogues())

@@ -204,7 +204,7 @@ def _null_texts(study: ExplicationStudy, stage: Dialogues) -> Iterator[JudgedTex
 def _shuffled(
     study: ExplicationStudy, stage: Dialogues, keys: Sequence[ConversationKey]
 ) -> Iterator[JudgedText]:
-    """Return each conversation with its last turn replaced by that of a persona of another cuisine."""
+    """Yield each conversation with its last turn replaced by that of a persona of another cuisine."""
     last = {
         key.persona: stage.talks[key].turns[-1].text
         for key in keys

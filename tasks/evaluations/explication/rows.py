@@ -99,7 +99,7 @@ SCHEMA = pl.Schema(
 def model_rows(
     of: Conversations, shared: Mapping[ConversationKey, Grades], candidate: str
 ) -> Iterator[Metric]:
-    """Return all rows of one model.
+    """Yield all rows of one model.
 
     Args:
         shared: grades of the null recommenders. candidate: the model's name in its engine's spec.
@@ -170,7 +170,7 @@ def _slices(of: Conversations, by_persona: bool) -> Iterator[tuple[Slice, IntArr
 
 
 def _gain_rows(of: Conversations, real: tuple[FloatArray, Reasons]) -> Iterator[Metric]:
-    """Return real less shuffled grades and a test above 0; only then do judges demonstrably
+    """Yield real less shuffled grades and a test above 0; only then do judges demonstrably
     consider the fit.
     """
     null, seed = of.graded("apr", SHUFFLED), of.study.params.seed
@@ -181,7 +181,7 @@ def _gain_rows(of: Conversations, real: tuple[FloatArray, Reasons]) -> Iterator[
 
 
 def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reasons]]) -> Iterator[Metric]:
-    """Return treatment less control, paired by task, persona and repetition; p by flipping
+    """Yield treatment less control, paired by task, persona and repetition; p by flipping
     personas' signs. APR is tested alone, the other metrics are adjusted together.
     """
     tests: dict[Slice, tuple[float, int, tuple[int, int]]] = {}
@@ -215,7 +215,7 @@ def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reas
 
 
 def _variance_rows(of: Conversations) -> Iterator[Metric]:
-    """Return shares of the variance of grades between personas, repetitions and judges, averaged over
+    """Yield shares of the variance of grades between personas, repetitions and judges, averaged over
     conditions.
     """
     study, judges = of.study, [judge.name for judge in of.study.judges.values()]
@@ -245,7 +245,7 @@ def _variance_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def _cuisine_rows(of: Conversations) -> Iterator[Metric]:
-    """Return the share of recommendations from the persona's own cuisine; the null shuffles the
+    """Yield the share of recommendations from the persona's own cuisine; the null shuffles the
     same dishes.
     """
     known = {n: set(m.dish_countries) for n, m in enumerate(of.measures) if m and m.dish_countries}
@@ -266,7 +266,7 @@ def _cuisine_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def _diversity_rows(of: Conversations) -> Iterator[Metric]:
-    """Return rows of the overlap in words between two recommendations, to different personas and to one
+    """Yield rows of the overlap in words between two recommendations, to different personas and to one
     persona.
     """
     texts = [m.recommendation if m else None for m in of.measures]
@@ -317,7 +317,7 @@ def _title(of: Conversations, place: int) -> str:
 
 
 def _end_rows(of: Conversations) -> Iterator[Metric]:
-    """Return rows of the shares of conversations by reason of their end."""
+    """Yield rows of the shares of conversations by reason of their end."""
     for condition in of.study.conditions:
         places = of.places(condition=condition)
         talks = [of.talks[n] for n in places.tolist()]

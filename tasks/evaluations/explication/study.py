@@ -147,7 +147,7 @@ class ExplicationStudy:
         return tuple(c for c in CONDITIONS if c in self.params.conditions)
 
     def real(self) -> Iterator[ConversationKey]:
-        """Return the real conversations of one model."""
+        """Yield the real conversations of one model."""
         repetitions = range(self.params.repetitions)
         for own in product(self.tasks, self.personas, self.conditions, repetitions):
             yield ConversationKey(REAL, *own)
@@ -159,7 +159,7 @@ class ExplicationStudy:
         return key._replace(source=SILENT, repetition=0)
 
     def dialogues(self) -> Iterator[Dialogue]:
-        """Return the conversations of one model: with personas, and with a user who reveals nothing."""
+        """Yield the conversations of one model: with personas, and with a user who reveals nothing."""
         for key in self.real():
             yield self._dialogue(key, self._recommender(key), self._user(key))
         silence = Voice(USER, lines=(self._said("silence"),))
@@ -167,7 +167,7 @@ class ExplicationStudy:
             yield self._dialogue(key, self._recommender(key), silence)
 
     def shared_dialogues(self) -> Iterator[Dialogue]:
-        """Return the conversations of the null recommender with a fixed list of questions and a
+        """Yield the conversations of the null recommender with a fixed list of questions and a
         fixed recipe.
         """
         for task, persona in product(self.tasks.values(), self.personas):

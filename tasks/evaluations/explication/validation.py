@@ -14,9 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.judging.validation import spearman
-from tasks.metrics.agreement import OppositeOrder, opposite_order
+from tasks.metrics.agreement import (
+    OppositeOrder,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+    opposite_order,
+)
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife, mean_interval
-from tasks.metrics.krippendorff_alpha import krippendorff_alpha, krippendorff_alpha_interval
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
 SCALE = (1.0, 5.0)

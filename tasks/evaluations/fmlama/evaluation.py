@@ -130,7 +130,7 @@ def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
 
 
 def ask_shared(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
-    """Yield the requests for vectors of every language's candidates, and the judges' prompts about the
+    """Return the requests for vectors of every language's candidates, and the judges' prompts about the
     baselines.
     """
     vectors = [request for request in _vectors(study).values() if not isinstance(request, str)]
@@ -185,7 +185,7 @@ def make_rows(study: FmlamaStudy, cohort: Cohort[FmlamaAnswers], shared: Yardsti
 
 
 def later(study: FmlamaStudy) -> Iterator[Later]:
-    """Return upper bounds of the judges' prompts about one model, with the longest candidates as
+    """Yield upper bounds of the judges' prompts about one model, with the longest candidates as
     predictions.
     """
     if not study.judges:

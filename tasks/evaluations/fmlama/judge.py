@@ -141,7 +141,7 @@ def _mean(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Iterator[VerdictRow]:
-    """Return one row per prediction that the judge answered: one vote each, of which only the word
+    """Yield one row per prediction that the judge answered: one vote each, of which only the word
     is read.
     """
     for each in (marked for marked in marks if marked.is_answered):

@@ -85,7 +85,7 @@ def best_baseline(candidates: Sequence[Sequence[ProbeScore]]) -> dict[str, Float
 
 
 def _template_rows(score: ProbeScore) -> Iterator[Metric]:
-    """Return the mAP of every wording."""
+    """Yield the mAP of every wording."""
     n = len(score.probe.dishes)
     null = float(score.expected.ap.mean())
     for template in score.probe.templates:
@@ -98,7 +98,7 @@ def _template_rows(score: ProbeScore) -> Iterator[Metric]:
 
 
 def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
-    """Return rows of the gain over naming the commonest ingredients, and of candidates that the model cannot
+    """Yield rows of the gain over naming the commonest ingredients, and of candidates that the model cannot
     spell.
     """
     where = ("condition", score.probe.condition.slug)
@@ -114,7 +114,7 @@ def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
 
 
 def _pooling_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
-    """Return mAP and its gain under every pooling of the same scores."""
+    """Yield mAP and its gain under every pooling of the same scores."""
     null = float(score.expected.ap.mean())
     if not score.templates or score.ap_reason:
         reason = next(iter(score.unscored.values()))
@@ -130,7 +130,7 @@ def _pooling_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
 
 
 def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:
-    """Return rows of the gain from naming the country: mean difference over dishes, and Wilcoxon's p,
+    """Yield rows of the gain from naming the country: mean difference over dishes, and Wilcoxon's p,
     Holm-adjusted over origins.
     """
     plain = {s.probe.condition: s for s in scores}
@@ -157,7 +157,7 @@ def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:
 
 
 def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
-    """Return p-values: the condition's own unadjusted, those of its origins adjusted together."""
+    """Yield p-values: the condition's own unadjusted, those of its origins adjusted together."""
     families = ([w for w in tests if w[0] == kind] for kind in ("condition", "condition_origin"))
     for family in families:
         own = [tests[where] for where in family]
@@ -174,7 +174,7 @@ def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
 
 
 def _overall_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:
-    """Return means over all conditions; a dish in several conditions is one observation."""
+    """Yield means over all conditions; a dish in several conditions is one observation."""
     reasons = {"map": "", "mws": "", "map_gain": ""}
     pooled: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
     nulls: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
@@ -247,7 +247,7 @@ ONE_TEMPLATE = "a spread over templates needs two of them"
 
 
 def group_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
-    """Return mAP, mWS and errors of some dishes; ``members`` are their rows."""
+    """Yield mAP, mWS and errors of some dishes; ``members`` are their rows."""
     n = len(members) * score.n_wordings
     expected = score.expected
     nulls = {"map": mean_of(expected.ap[members]), "mws": mean_of(expected.ws[members])}
@@ -278,7 +278,7 @@ def dish_means(table: FloatArray) -> FloatArray:
 
 
 def _mean_rows(metric: str, where: Slice, table: FloatArray, null: float | None, n: int) -> Iterator[Metric]:
-    """Return the mean over dishes with its interval, and the standard deviation (ddof 1) over templates'
+    """Yield the mean over dishes with its interval, and the standard deviation (ddof 1) over templates'
     means.
     """
     means = dish_means(table)
@@ -294,7 +294,7 @@ def _mean_rows(metric: str, where: Slice, table: FloatArray, null: float | None,
 
 
 def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
-    """Return shares of foreign ingredients among false predictions, and how much errors change with the
+    """Yield shares of foreign ingredients among false predictions, and how much errors change with the
     wording.
     """
     predicted, relevant = score.predicted(members), score.probe.relevant[members]
@@ -320,7 +320,7 @@ DISHES_TO_COMPARE = 10
 
 
 def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
-    """Return the coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish
+    """Yield the coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish
     counts. Observations are origins (table 1's CV and Pearson correlation of mAP with mWS; table 2's
     correlation with dish counts). Intervals leave dishes out.
     """
@@ -404,7 +404,7 @@ def dish_score(verdicts: Sequence[Verdict]) -> tuple[float, float]:
 def mes_rows(
     study: FmlamaStudy, marks: Sequence[Marks] | str, null: Sequence[Marks] | str | None
 ) -> Iterator[Metric]:
-    """Return MES (equation 10: every dish counts the same) of all judged dishes and of each origin's, the
+    """Yield MES (equation 10: every dish counts the same) of all judged dishes and of each origin's, the
     share of Maybe, and the check of the judge. MES of all dishes is also the overall row, as one condition is
     judged.
 

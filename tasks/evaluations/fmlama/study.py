@@ -425,7 +425,7 @@ def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]
 
 
 def _conditions(params: FmlamaParams) -> Iterator[Condition]:
-    """Return conditions of one language with and without the country, then pairs without it, as in
+    """Yield conditions of one language with and without the country, then pairs without it, as in
     the paper.
     """
     languages = list(dict.fromkeys(params.languages))

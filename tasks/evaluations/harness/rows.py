@@ -113,7 +113,7 @@ def _headline_rows(
     where: Slice,
     chosen: BoolArray,
 ) -> Iterator[Metric]:
-    """Return the headline, and each control with its difference from the headline."""
+    """Yield the headline, and each control with its difference from the headline."""
     clusters, names = study.clusters[chosen], study.names[chosen] if where == OVERALL else None
     own: ConditionScores = answers[HEADLINE].headline
     yield own.row(SCORE, where, chosen, clusters, SHARE, nulls.mean(chosen), names)
@@ -126,7 +126,7 @@ def _headline_rows(
 
 
 def _metric_rows(study: HarnessStudy, values: Values, where: Slice, chosen: BoolArray) -> Iterator[Metric]:
-    """Return the harness's own metrics: means have an interval, its other aggregations have none."""
+    """Yield the harness's own metrics: means have an interval, its other aggregations have none."""
     items = [item for item, is_chosen in zip(study.items, chosen, strict=True) if is_chosen]
     for metric in _metrics(study):
         own = [item for item in items if metric in item.task.aggregations]

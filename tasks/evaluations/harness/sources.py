@@ -38,7 +38,7 @@ class Entry:
 
 
 def entries(manager: Any, spec: str) -> Iterator[Entry]:
-    """Return a task by name or file, and all tasks of a group or tag, each checked.
+    """Yield a task by name or file, and all tasks of a group or tag, each checked.
 
     Raises:
         ValueError: there is no such task, its YAML cannot be read, or it holds what may run code.

@@ -24,10 +24,9 @@ from tasks.report.cells import (
     words,
 )
 from tasks.report.forest import picture
-from tasks.report.hardest import hardest
 from tasks.report.page import Report
 from tasks.report.parts import Page, Part, Section, Text, prose, say
-from tasks.report.tables import MODEL, Column, Numbers, by_model, is_null, table
+from tasks.report.tables import MODEL, Column, Numbers, by_model, hardest, is_null, table
 from tasks.report.text import cut, number, plural
 
 SCORE, LOSS, TASK = "score", "loss", "task"

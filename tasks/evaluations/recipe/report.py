@@ -20,10 +20,9 @@ from tasks.report.cells import (
     words,
 )
 from tasks.report.forest import picture
-from tasks.report.hardest import hardest
 from tasks.report.page import Report
 from tasks.report.parts import Page, Part, Section, Text, prose, say
-from tasks.report.tables import Numbers, by_model, is_null, table
+from tasks.report.tables import Numbers, by_model, hardest, is_null, table
 from tasks.report.text import number, plural
 
 

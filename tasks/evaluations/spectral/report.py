@@ -20,11 +20,11 @@ from tasks.report.bars import Bars, Legend, bar_of
 from tasks.report.cache import digest
 from tasks.report.cells import cell, col, isolated, left, name, names, put, small, td, th, words
 from tasks.report.clusters import MOST_LABELS, Clusters, Matrix, cluster, matrix_of, neighbours
-from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import Chart, picture
 from tasks.report.page import Report
 from tasks.report.parts import Box, Figure, Fold, Page, Part, Section, Text, bullets, prose, say
 from tasks.report.ranks import best, nulls, scored
+from tasks.report.sentences import cohort_of_page
 from tasks.report.spectra import Ranks, Spectrum
 from tasks.report.tables import Column, Numbers, is_null, table
 from tasks.report.text import compact, listed, number, percent, plural, short

@@ -58,13 +58,13 @@ def study(
 
 
 def ask(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:
-    """Yield the requests of every prompt, then the vectors of the answers that can be read so far."""
+    """Return the requests of every prompt, then the vectors of the answers that can be read so far."""
     texts = answer_texts(study, read_completions(study, completed(study, completions)))
     return [*study.requests, *([study.vectors_of(texts, "answers")] if texts else [])]
 
 
 def ask_shared(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:
-    """Yield the requests for the vectors of texts that do not depend on the model."""
+    """Return the requests for the vectors of texts that do not depend on the model."""
     return [study.vectors_of(fixed_texts(study), "scenarios and exemplars")]
 
 

@@ -59,7 +59,7 @@ def _counts(study: WorldwiseStudy, answers: WorldwiseScores) -> IntArray:
 
 
 def _share_rows(study: WorldwiseStudy, answers: WorldwiseScores, counts: IntArray) -> Iterator[Metric]:
-    """Return the share of each value among the values that a culture names; observations are values named."""
+    """Yield the share of each value among the values that a culture names; observations are values named."""
     total = counts.sum(axis=(1, 2))
     baseline = total[0] / total[0].sum() if total[0].any() else None
     for c, group in enumerate(culture_groups(study)):
@@ -78,7 +78,7 @@ def _share_rows(study: WorldwiseStudy, answers: WorldwiseScores, counts: IntArra
 
 
 def _shift_rows(study: WorldwiseStudy, answers: WorldwiseScores, counts: IntArray) -> Iterator[Metric]:
-    """Return the total variation distance between each culture's values and the baseline's, and its mean."""
+    """Yield the total variation distance between each culture's values and the baseline's, and its mean."""
     groups = list(culture_groups(study))[1:]
     shifts = [_shift(study, counts, c) for c in range(1, len(counts))]
     n = 2 * answers.decisions[0].size  # answers of the persona and of the baseline
@@ -120,7 +120,7 @@ def _shift(study: WorldwiseStudy, counts: IntArray, culture: int) -> ValueShift 
 
 
 def _decision_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
-    """Return the shares of A, B and Decline among the decisions that could be read."""
+    """Yield the shares of A, B and Decline among the decisions that could be read."""
     has_one = answers.decisions >= 0
     for i, decision in enumerate(DECISIONS):
         is_it = np.where(has_one, (answers.decisions == i).astype(np.float64), np.nan)
@@ -141,7 +141,7 @@ OWN_LANGUAGES = "personas are prompted in their own languages, which reveal them
 
 
 def projection_rows(study: WorldwiseStudy, space: Space, answers: WorldwiseScores) -> Iterator[Metric]:
-    """Return the mean score of each culture's answers on every dimension, also those that no scenario is
+    """Yield the mean score of each culture's answers on every dimension, also those that no scenario is
     about; the null is the scenarios' own texts.
     """
     for d, dimension in enumerate(study.content.dimensions):
@@ -153,7 +153,7 @@ def projection_rows(study: WorldwiseStudy, space: Space, answers: WorldwiseScore
 
 
 def recognition_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
-    """Return how well personas are recognised from explanations without place names, and how varied
+    """Yield how well personas are recognised from explanations without place names, and how varied
     explanations are.
     """
     texts = answers.explanations[1:]
@@ -182,7 +182,7 @@ def recognition_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterato
 
 
 def stereotype_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
-    """Return mean counts of listed phrases in explanations or whole responses, including those without a
+    """Yield mean counts of listed phrases in explanations or whole responses, including those without a
     persona; the null is the scenarios' own texts. Yields nothing if phrases are not to be counted.
     """
     m, rule = study.content, study.params.stereotype_rule
@@ -200,7 +200,7 @@ def stereotype_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator
 
 
 def count_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
-    """Return rows that count scored answers, unscored ones by reason, answers cut by the embedder, and
+    """Yield rows that count scored answers, unscored ones by reason, answers cut by the embedder, and
     tokens.
     """
     n = answers.reasons.size
@@ -255,7 +255,7 @@ def cross_model_rows(study: WorldwiseStudy, alignments: Alignments) -> dict[str,
 
 
 def _variance_rows(tables: Alignments) -> Iterator[Metric]:
-    """Return shares of the variance of alignment over all models together."""
+    """Yield shares of the variance of alignment over all models together."""
     stacked = np.stack(list(tables.values()))
     model, culture, scenario, _ = known = np.nonzero(~np.isnan(stacked))
     labels = {"scenario": scenario, "persona": culture, "model": model}
@@ -284,7 +284,7 @@ def _test_rows(study: WorldwiseStudy, what: str, tables: Alignments) -> Iterator
 
 
 def _pair_rows(what: str, name: str, test: PairTest, tables: Alignments) -> Iterator[Metric]:
-    """Return the difference of means, Bonferroni's p and Cohen's d of one pair."""
+    """Yield the difference of means, Bonferroni's p and Cohen's d of one pair."""
     where = (f"{what}_pair", name)
     first, second = tables[test.first], tables[test.second]
     n, n_known = _sizes(first, second)

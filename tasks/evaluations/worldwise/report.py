@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from tasks.evaluations.worldwise.frames import BASELINE, DECISIONS, MOST_CULTURES, WorldwiseData, known
 from tasks.report import Badge, Row, gain_sign, value_of
-from tasks.report.bars import Bar, Bars, Legend, bar_of
+from tasks.report.bars import Bar, Bars, Legend, Stack, Stacks, bar_of
 from tasks.report.cells import (
     BREAK,
     axis,
@@ -30,14 +30,13 @@ from tasks.report.cells import (
     th,
     words,
 )
-from tasks.report.cohort import cohort_of_page
 from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, Matrix
 from tasks.report.marks import Kind, MarkLine, Marks
 from tasks.report.page import Report
 from tasks.report.parts import Drawable, Figure, Fold, Page, Part, Section, Text, prose, say
 from tasks.report.ranks import best
-from tasks.report.stacks import Stack, Stacks
+from tasks.report.sentences import cohort_of_page
 from tasks.report.svg import NULL
 from tasks.report.tables import MODEL, Column, Numbers, by_model, is_null, table
 from tasks.report.text import number, percent, plural, short

@@ -239,7 +239,7 @@ def _mean_rows(study: WorldwiseStudy, placed: Placed, null: FloatArray) -> Itera
 
 
 def _sd_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
-    """Return the standard deviation (ddof 1) over answers."""
+    """Yield the standard deviation (ddof 1) over answers."""
     for group in persona_groups(study, ("overall", "culture", "dimension", "scenario", "category")):
         values = group.of(placed.alignment)
         known = values[~np.isnan(values)]
@@ -252,14 +252,14 @@ def _sd_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
 
 
 def _gain_rows(study: WorldwiseStudy, placed: Placed, null: FloatArray, missing: str) -> Iterator[Metric]:
-    """Return the mean over answers of the model's alignment less the best null's."""
+    """Yield the mean over answers of the model's alignment less the best null's."""
     reasons, items = _pair_reasons(placed, missing), sample_names(study)
     for group in persona_groups(study, ("overall", "culture", "dimension", "category")):
         yield mean_row("alignment_gain", group, placed.alignment - null, reasons, 0.0, GAIN, items)
 
 
 def _null_rows(study: WorldwiseStudy, placed: Placed, nulls: Mapping[str, FloatArray]) -> Iterator[Metric]:
-    """Return each null's alignment on the answers that both have, and the gain over it."""
+    """Yield each null's alignment on the answers that both have, and the gain over it."""
     (overall,) = persona_groups(study, ("overall",))
     for null in NULLS:
         group = CultureGroup(("null", null), overall.cultures, overall.scenarios)
@@ -275,7 +275,7 @@ def _pair_reasons(placed: Placed, missing: str) -> Reasons:
 
 
 def hofstede_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
-    """Return errors of primary-dimension scores of answers with a persona; the null is a score of zero."""
+    """Yield errors of primary-dimension scores of answers with a persona; the null is a score of zero."""
     for group in persona_groups(study, ("overall", "culture", "dimension", "culture_dimension")):
         kind = group.where[0]
         metrics = ["hofstede_mae", "hofstede_bias"]
@@ -287,7 +287,7 @@ def hofstede_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
 
 
 def baseline_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
-    """Return the RMS distance from answers without a persona to each culture (WorldWiseAI 2024: baseline
+    """Yield the RMS distance from answers without a persona to each culture (WorldWiseAI 2024: baseline
     bias).
     """
     score = placed.primary[0]

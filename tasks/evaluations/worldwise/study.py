@@ -378,7 +378,7 @@ class WorldwiseStudy:
 
     @cached_property
     def samples(self) -> tuple[WorldwiseSample, ...]:
-        """Yield all samples, repetition by repetition, so that a spent budget leaves complete repetitions."""
+        """Return all samples, repetition by repetition, so a spent budget leaves complete repetitions."""
         m, as_json = self.content, self.as_json
         schema = answer_schema(m.labels) if as_json else None
         conversations = {

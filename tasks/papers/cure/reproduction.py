@@ -15,9 +15,8 @@ from pydantic import Field
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import LOADERS, LoadedBenchmark
-from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
+from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, pearson
 from tasks.metrics.classification import LOST, label_scores, random_baseline
-from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.types import FloatArray
 from tasks.packs.published import Lower, PublishedRow, Row, Text, read_all, read_each, read_rows
 from tasks.papers.reproduction import (

@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.builders.culturall.checks import DOUBTS, Labels, draft_faults, release_faults, unchanged
-from tasks.builders.culturall.duplicates import near_duplicates
+from tasks.builders.culturall.checks import (
+    DOUBTS,
+    Labels,
+    draft_faults,
+    near_duplicates,
+    release_faults,
+    unchanged,
+)
 from tasks.builders.culturall.language import SCRIPTS, identify, wrong_language
 from tasks.builders.culturall.params import ReleaseParams
 from tasks.builders.culturall.release import easy

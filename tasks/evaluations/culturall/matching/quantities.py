@@ -172,7 +172,7 @@ def with_digits(text: str, language: str) -> str:
 
 
 def spans(folded: str, language: str, is_gold: bool) -> Iterator[Span]:
-    """Return the numbers of a folded text; a number in parts ("3 million 200 thousand") is one. is_gold: take
+    """Yield the numbers of a folded text; a number in parts ("3 million 200 thousand") is one. is_gold: take
     the likelier value if the marks allow two.
     """
     open_: Span | None = None

@@ -196,7 +196,7 @@ def _time(hour: int, minute: int, is_exact: bool) -> Time | None:
 
 
 def _loose(folded: str, language: str, region: str, is_gold: bool) -> Iterator[_Raw]:
-    """Return the tokens of a text without numeric dates and times."""
+    """Yield the tokens of a text without numeric dates and times."""
     folded, at = _BETWEEN.sub(lambda m: _SIGNS[m[1]], folded), 0
     for span in spans(folded, language, is_gold):
         yield from _words(folded[at : span.start], language, at > 0)
