@@ -24,8 +24,11 @@ class Sizes:
         choice_documents, choice_sample: number of documents with options, and of those that peers score.
         simulations: number of samples for the coverage of each interval, a fraction for slow ones.
         people, people_seconds: number of people who save at once in a study's web app, and for how long.
+        tasks, settings: number of CulturALL's items, and of models that have answered them.
+        drafts: number of drafts of a build of CulturALL.
         shared_parts: number of parts in a shared store.
         finished_runs: numbers of finished runs in a warehouse.
+        page_models, page_occasions: number of models on a page, and of occasions of the first model.
         pending: number of prompts that are answered elsewhere.
         only: the number whose intervals ``coverage`` simulates; "": all.
     """
@@ -47,8 +50,13 @@ class Sizes:
     simulations: int = 2000
     people: int = 100
     people_seconds: float = 300.0
+    tasks: int = 2610
+    settings: int = 15
+    drafts: int = 5000
     shared_parts: int = 13_500
     finished_runs: tuple[int, ...] = (10_000, 50_000)
+    page_models: int = 50
+    page_occasions: int = 20
     pending: int = 100_000
     only: str = ""
 
@@ -74,5 +82,10 @@ QUICK = Sizes(
     choice_documents=8,
     choice_sample=4,
     simulations=20,
+    tasks=60,
+    settings=2,
+    drafts=400,
+    page_models=2,
+    page_occasions=2,
     pending=500,
 )

@@ -42,8 +42,8 @@ from warehouse import (
     KINDS,
     CorruptPart,
     Warehouse,
-    at_work,
     claimed,
+    claims,
     compact_parts,
     missing_units,
     read_answers,
@@ -448,7 +448,7 @@ def locked_cohort(config_hash: str) -> Iterator[None]:
 
 def working(runs: Collection[str]) -> AbstractContextManager[None]:
     """Protect the answers of these runs from deletion within the block."""
-    return at_work.working(Warehouse.open().store, runs)
+    return claims.working(Warehouse.open().store, runs)
 
 
 def show_leaderboard(evaluation: str, config_hash: str) -> None:
