@@ -178,8 +178,8 @@ def engine(smollm2_folder: Path, style: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
-@pytest.mark.parametrize("style", ["base", "chat"])
+@pytest.mark.nets(1)
+@pytest.mark.parametrize("style", ["chat", "base"])
 @pytest.mark.parametrize("items", ["", ITEMS], ids=["example", "braces"])
 def test_choices_have_the_accuracy_of_our_own_run(
     items: str,
@@ -207,7 +207,6 @@ def test_choices_have_the_accuracy_of_our_own_run(
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
 @pytest.mark.parametrize("style", ["base"])
 def test_fmlama_finds_the_right_first_predictions_of_our_run(
     peer: Any, engine: Any, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +234,7 @@ def test_fmlama_finds_the_right_first_predictions_of_our_run(
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
+@pytest.mark.heavy
 def test_cure_finds_the_labels_of_our_run(
     peer: Any, warehouse: Warehouse, models_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

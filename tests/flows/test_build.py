@@ -34,6 +34,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.heavy
 def test_specnorm_build_goes_from_seeds_to_published_items(
     culturemeter: Cli, culturemeter_process: Cli, home: Path, tmp_path: Path
 ) -> None:

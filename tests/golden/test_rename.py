@@ -39,7 +39,7 @@ def naming(warehouse: Warehouse, name: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
+@pytest.mark.nets(1)
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
 def test_a_renamed_model_has_its_new_name_everywhere(
     finished: Homes, evaluation: str, monkeypatch: pytest.MonkeyPatch
@@ -64,7 +64,6 @@ def test_a_renamed_model_has_its_new_name_everywhere(
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
 def test_codes_of_judged_answers_survive_a_rename(finished: Homes) -> None:
     """Ratings of an audit find their answers by these codes."""
     warehouse = Warehouse.open(finished("cure"))
