@@ -56,11 +56,8 @@ def _size(home: Path, kind: str) -> int:
     return sum(file.stat().st_size for file in (home / "parts" / kind).glob("[!_]*.parquet"))
 
 
-@pytest.mark.nets(4)
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [(name, ("edited", "removed")[(n + turn) % 2]) for turn in range(2) for n, name in enumerate(PACKS)],
-)
+@pytest.mark.parametrize("name", PACKS)
+@pytest.mark.parametrize("change", ["edited", "removed"])
 def test_a_pack_that_is_gone_or_edited_changes_nothing_of_its_runs(
     name: str, change: str, finished: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
