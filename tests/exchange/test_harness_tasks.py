@@ -96,6 +96,18 @@ def test_free_and_judged_answers_are_left_out_and_named(warehouse: Warehouse, tm
     assert {row["answer"][0] for row in native} <= set("ABCD")
 
 
+def test_labels_of_cure_are_the_choices(warehouse: Warehouse, tmp_path: Path) -> None:
+    call("export", "lm-eval", "cure", tmp_path / "out", "--profile", "smoke")
+    written = configs(tmp_path / "out")
+    for name in ("culturemeter_cure_normad_thin", f"culturemeter_cure_normad_thin{CHAT}"):
+        assert written[name]["doc_to_choice"] == ["yes", "no", "neutral"]
+        assert written[name]["gen_prefix"] == "begun"
+    docs = rows(tmp_path / "out" / "culturemeter_cure_normad_thin.jsonl")
+    assert [doc["answer"] for doc in docs] == [1, 0, 2]  # a pat on the head in Fiji, Italy and New Zealand
+    for doc in docs:
+        assert doc["prompt"].startswith(f"{doc['system']}\n\n{doc['user']}")
+
+
 def test_columns_that_would_be_read_as_times_are_refused() -> None:
     docs = [Doc(f"i{n}", "When?", 0, options=["2024-01-01", f"2024-01-0{n + 2}"]) for n in range(3)]
     with pytest.raises(ValueError, match="'options' is a date"):
