@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.untouched import assert_untouched, runs, shared_warehouses
-from warehouse import Warehouse
+from tests.warehouse.rows import make_run
+from warehouse import Warehouse, save_run
 
 
 def test_only_warehouses_of_shared_fixtures_are_watched(new_home: Path) -> None:
@@ -20,8 +21,12 @@ def test_only_warehouses_of_shared_fixtures_are_watched(new_home: Path) -> None:
 
 def test_added_or_removed_run_is_detected(new_home: Path) -> None:
     warehouse = Warehouse.open(new_home)
-    shared = {"finished": warehouse}
-    assert_untouched(shared, {"finished": runs(warehouse)})
+    shared, before = {"finished": warehouse}, {"finished": runs(warehouse)}
+    assert_untouched(shared, before)
+    with warehouse.write() as connection:
+        save_run(connection, make_run("added", "m"))
+    with pytest.raises(AssertionError, match="1 runs of finished"):
+        assert_untouched(shared, before)
     with pytest.raises(AssertionError, match="1 runs of finished"):
         assert_untouched(shared, {"finished": runs(warehouse) | {"gone"}})
 

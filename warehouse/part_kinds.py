@@ -21,6 +21,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -191,7 +192,12 @@ def _matches_hash(name: str, digest: str) -> bool:
 
 def empty_part(home: Path, kind: PartKind) -> Path:
     """Return the path of a kind's part without rows, which gives views a file with every column."""
-    return home / "parts" / kind.name / f"{EMPTY_PART}.parquet"
+    return _empty_part(home, kind.name)
+
+
+@lru_cache(1024)
+def _empty_part(home: Path, kind: str) -> Path:
+    return home / "parts" / kind / f"{EMPTY_PART}.parquet"  # every query names those of all kinds
 
 
 def globs_of(home: Path, kind: PartKind, parts: Iterable[Path]) -> list[str]:

@@ -8,6 +8,7 @@ process sees a bit that flips later without a change of these.
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 
 import duckdb
@@ -72,6 +73,7 @@ def kinds_read(connection: duckdb.DuckDBPyConnection, version: object, sql: str)
     return words & KINDS.keys()
 
 
+@lru_cache(1024)  # the views of the next version of the file have nearly all the same texts
 def _words(sql: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", sql.lower()))
 

@@ -35,6 +35,7 @@ def far(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(specs.TRUST, "")
     text = (
         'kind = "openai"\nmodel = "m"\nbase_url = "https://llm.example.org/v1"\napi_key_env = "FAR_API_KEY"\n'
+        "options = { max_retries = 0 }\n"
     )
     (home / "engines" / "far.toml").write_text(text)
     return home

@@ -96,6 +96,18 @@ def test_free_and_judged_answers_are_left_out_and_named(warehouse: Warehouse, tm
     assert {row["answer"][0] for row in native} <= set("ABCD")
 
 
+def test_labels_of_cure_are_the_choices(warehouse: Warehouse, tmp_path: Path) -> None:
+    call("export", "lm-eval", "cure", tmp_path / "out", "--profile", "smoke")
+    written = configs(tmp_path / "out")
+    for name in ("culturemeter_cure_normad_thin", f"culturemeter_cure_normad_thin{CHAT}"):
+        assert written[name]["doc_to_choice"] == ["yes", "no", "neutral"]
+        assert written[name]["gen_prefix"] == "begun"
+    docs = rows(tmp_path / "out" / "culturemeter_cure_normad_thin.jsonl")
+    assert [doc["answer"] for doc in docs] == [1, 0, 2]  # a pat on the head in Fiji, Italy and New Zealand
+    for doc in docs:
+        assert doc["prompt"].startswith(f"{doc['system']}\n\n{doc['user']}")
+
+
 def test_columns_that_would_be_read_as_times_are_refused() -> None:
     docs = [Doc(f"i{n}", "When?", 0, options=["2024-01-01", f"2024-01-0{n + 2}"]) for n in range(3)]
     with pytest.raises(ValueError, match="'options' is a date"):
@@ -178,8 +190,8 @@ def engine(smollm2_folder: Path, style: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
-@pytest.mark.parametrize("style", ["base", "chat"])
+@pytest.mark.nets(1)
+@pytest.mark.parametrize("style", ["chat", "base"])
 @pytest.mark.parametrize("items", ["", ITEMS], ids=["example", "braces"])
 def test_choices_have_the_accuracy_of_our_own_run(
     items: str,
@@ -207,7 +219,6 @@ def test_choices_have_the_accuracy_of_our_own_run(
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
 @pytest.mark.parametrize("style", ["base"])
 def test_fmlama_finds_the_right_first_predictions_of_our_run(
     peer: Any, engine: Any, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +246,7 @@ def test_fmlama_finds_the_right_first_predictions_of_our_run(
 
 
 @pytest.mark.slow
-@pytest.mark.nets(2)
+@pytest.mark.heavy
 def test_cure_finds_the_labels_of_our_run(
     peer: Any, warehouse: Warehouse, models_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

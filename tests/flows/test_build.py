@@ -35,7 +35,7 @@ def words(text: str) -> str:
 
 
 def test_specnorm_build_goes_from_seeds_to_published_items(
-    culturemeter: Cli, culturemeter_process: Cli, home: Path, tmp_path: Path
+    culturemeter: Cli, home: Path, tmp_path: Path
 ) -> None:
     """Of 12 seeds, those with an even number of letters in the statement get a draft without their cues."""
     warehouse, queue, out = Warehouse.open(home), tmp_path / "queue.csv", tmp_path / "published.csv"
@@ -50,7 +50,7 @@ def test_specnorm_build_goes_from_seeds_to_published_items(
         plan = culturemeter(*BUILD, "--n", "12", "--queue", str(queue), "--dry-run")
         assert all(part in plan.stdout for part in ("12 of 12", "$0.", "no_cue 1"))
         assert scenes == []
-        built = culturemeter_process(*BUILD, "--n", "12", "--queue", str(queue))
+        built = culturemeter(*BUILD, "--n", "12", "--queue", str(queue))
         assert len(scenes) == 12
         bad = sum(is_bad(scene.norm) for scene in scenes)
         assert 0 < bad < 12

@@ -75,7 +75,8 @@ def rows(name: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["culturall", "cure", "explication", "worldwise"])
+@pytest.mark.nets(1)
+@pytest.mark.parametrize("name", ["explication", "culturall", "cure", "worldwise"])
 def test_rounds_of_a_folder_end_with_the_rows_of_a_run(
     name: str, homes: Callable[[str], Path], server: Scripted, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def without(rows: Rows, pattern: str | None) -> Rows:
     return [row for row in rows if pattern is None or not re.search(pattern, label(row))]
 
 
-@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "cure"))
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "money"))
 def test_a_failing_model_loses_its_own_rows_only(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     """One model cannot be loaded; if text is generated, another model's server cannot be reached."""
     reference = metric_rows(undisturbed(evaluation), evaluation)
@@ -95,7 +95,7 @@ def test_a_failing_model_loses_its_own_rows_only(fresh: Homes, undisturbed: Home
     }
 
 
-@pytest.mark.parametrize("evaluation", disturbed(JUDGED, "cure"))
+@pytest.mark.parametrize("evaluation", disturbed(JUDGED, "proverbs"))
 def test_a_failing_judge_loses_the_judged_rows_only(
     fresh: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_failing_judge_loses_the_judged_rows_only(
     assert differences(reference, metric_rows(home, evaluation)) == []
 
 
-@pytest.mark.parametrize("evaluation", disturbed(GENERATING, "explication"))
+@pytest.mark.parametrize("evaluation", disturbed(GENERATING, "money"))
 def test_a_higher_budget_completes_what_a_lower_one_stopped(
     fresh: Homes, undisturbed: Homes, evaluation: str
 ) -> None:

@@ -141,7 +141,7 @@ def taken_in(asked: Any, content: bytes) -> tuple[pending.Taken, Kept, list[Line
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40, phases=[Phase.generate])
+@settings(deadline=None, max_examples=15, phases=[Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_any_damage_is_refused_line_by_line(asked: Any, seed: int) -> None:
     chance, lines = Random(seed), asked[2][::3]
