@@ -64,5 +64,12 @@ class SpectralParams(GenerationParams):
     draws: int = Field(
         10, ge=5, le=100, description="answers for each country and question, if they are sampled"
     )
+    tries: int = Field(
+        3,
+        ge=1,
+        le=100,
+        description="most answers sent for a country and question, as a multiple of draws: those that name "
+        "no item of the list are sent again",
+    )
     temperature: float = Field(1.0, gt=0, le=2, description="temperature of sampled answers")
     max_tokens: int = Field(32, ge=4, description="limit of a sampled answer in free text")

@@ -37,9 +37,6 @@ MIN_DOMAINS = 6
 FIELD = "answer"
 """Field of a constrained answer."""
 
-MOST_SENT = 3
-"""Answers sent for a country at most, as a multiple of ``draws``: those that name no item are sent again."""
-
 
 def counted(draws: int) -> int:
     """Return the number of draws of each country that count: 80 % of those asked for, rounded up."""
@@ -56,7 +53,8 @@ def _sent(
 ) -> tuple[Prompts, Mapping[str, Completion]]:
     """Return ``drawn_prompts``, and the completions that are there.
 
-    A country whose answers all came and named too few items gets that many more, up to ``MOST_SENT``.
+    A country whose answers all came and named too few items gets that many more, up to ``tries`` times
+    ``draws``.
     """
     request = _request(study, question, dict.fromkeys(study.countries, study.params.draws))
     while True:
@@ -221,4 +219,4 @@ def _n_wanted(
     items = study.lists[question.item_list]
     found = [item_of(items, stored[prompt.id], study.is_constrained) for prompt in prompts]
     named = sum(place is not None for place in found)
-    return min(n + max(0, counted(draws) - named), MOST_SENT * draws)
+    return min(n + max(0, counted(draws) - named), study.params.tries * draws)

@@ -118,12 +118,12 @@ class SpectralStudy:
 
     def _way(self) -> list[Any]:
         """Return what decides which item a written answer counts as; nothing for log-probabilities."""
-        way, draws, temperature = self.params.elicit, self.params.draws, self.params.temperature
-        if self.is_constrained:
-            return [[way, SAMPLING_VERSION, draws, temperature]]
-        aliases = [items.aliases for items in self.lists.values()]
-        limit = self.params.max_tokens
-        return [[way, SAMPLING_VERSION, draws, temperature, limit, *aliases]] if self.is_sampled else []
+        if not self.is_sampled:
+            return []
+        p = self.params
+        more = [] if p.tries == type(p).model_fields["tries"].default else [{"tries": p.tries}]
+        free = [] if self.is_constrained else [p.max_tokens, *(each.aliases for each in self.lists.values())]
+        return [[p.elicit, SAMPLING_VERSION, p.draws, p.temperature, *free, *more]]
 
     @property
     def is_sampled(self) -> bool:

@@ -110,7 +110,9 @@ def sent(study: SpectralStudy, answer: Answer) -> dict[str, int]:
     }
 
 
-def test_answers_that_name_nothing_are_sent_again_up_to_three_times(make_study: MakeStudy) -> None:
+def test_answers_that_name_nothing_are_sent_again_up_to_as_many_times_as_were_set(
+    make_study: MakeStudy,
+) -> None:
     study = sampled(make_study)
 
     def answer(country: str, number: int) -> str | None:
@@ -127,6 +129,10 @@ def test_answers_that_name_nothing_are_sent_again_up_to_three_times(make_study: 
     draws = drawn(study, study.questions[0], completions(study, answer))
     assert np.isfinite(draws.shares.max(axis=1)).tolist() == [True, True, True, False, True]
     assert draws.on_list.tolist() == [1.0, 1.0, 4 / 7, 0.0, 1.0]
+    more = sampled(make_study, tries=5)
+    assert sent(more, answer) == {
+        "France": 5, "the Gambia": 5, "Italy": 7, "Japan": 25, "the United States": 5,
+    }  # fmt: skip
 
 
 @given(st.integers(0, 2**32), st.integers(5, 30))
@@ -222,7 +228,7 @@ def test_configurations_of_different_ways_differ_and_hash_what_they_read(make_st
     ways = {hashed(elicit=way) for way in ("logprobs", "sampling", "constrained")}
     assert len(ways) == 3
     assert hashed(elicit="constrained") == hashed(elicit="constrained", max_tokens=99)
-    for knob in ({"temperature": 0.5}, {"max_items": 2}):
+    for knob in ({"temperature": 0.5}, {"max_items": 2}, {"tries": 4}):
         assert hashed(elicit="constrained") != hashed(elicit="constrained", **knob)
 
 
