@@ -179,7 +179,7 @@ def recognised(seed: int, n: int, share: float = 0.1, permutations: int = 0) -> 
     return result
 
 
-_CORE, _REGION = np.random.default_rng(5).normal(0, 1.5, 60), np.random.default_rng(6).normal(0, 1, (8, 60))
+CORE, REGION = np.random.default_rng(5).normal(0, 1.5, 60), np.random.default_rng(6).normal(0, 1, (8, 60))
 _FIXED = np.random.default_rng(7).normal(0, 1, 60)
 
 
@@ -192,7 +192,7 @@ def similarity(rng: Generator, n: int, plural: float, fixed: bool = False) -> Fl
     noise = plural * rng.normal(0, 1, (n, 60)) * rng.gamma(4, 0.25, (n, 1))
     if fixed:
         noise[0] = plural * _FIXED
-    h = np.exp(_CORE + 0.5 * _REGION[rng.integers(0, 8, n)] * (np.arange(n) > 0)[:, None] + noise)
+    h = np.exp(CORE + 0.5 * REGION[rng.integers(0, 8, n)] * (np.arange(n) > 0)[:, None] + noise)
     return spectral.cosine_similarity(h)
 
 
@@ -275,7 +275,7 @@ def questions(seed: int, n: int, halves: int = 100, order: tuple[int, ...] | Non
     for plural, weight in zip(np.linspace(0.5, 2.5, 9), weights, strict=True):
         for _ in range(3):
             noise = plural * rng.normal(0, 1, (n, 60)) * rng.gamma(4, 0.25, (n, 1))
-            matrix = spectral.cosine_similarity(np.exp(_CORE + weight * _REGION[regions] + noise))
+            matrix = spectral.cosine_similarity(np.exp(CORE + weight * REGION[regions] + noise))
             spectra.append(spectral.spectra_of_subsets(matrix, members))
     return Domains(n, np.stack(spectra))
 
@@ -333,7 +333,7 @@ def competence_interval(matrix: FloatArray) -> Interval:
 
 def phrasings(rng: Generator, n: int) -> list[FloatArray]:
     """Return the cosines of n countries under three wordings, each of which changes all answers."""
-    shared = _CORE + 0.5 * _REGION[rng.integers(0, 8, n)] + rng.normal(0, 1, (n, 60))
+    shared = CORE + 0.5 * REGION[rng.integers(0, 8, n)] + rng.normal(0, 1, (n, 60))
     return [spectral.cosine_similarity(np.exp(shared + rng.normal(0, 1, (n, 60)))) for _ in range(3)]
 
 

@@ -2,7 +2,9 @@
 
 Countries of known distributions draw N items each. The first table has the mean errors of ER and SR, in
 natural logarithms, of the plain shares and of two corrections; the second the coverage of the intervals of
-the number that is shown, the mean over draws at that N. Seeds are fixed.
+the number that is shown, the mean over draws at that N. The third has the coverage of the agreement of two
+ways over questions, whose numbers are normal, with a part that the wordings of a domain share. Seeds are
+fixed.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import numpy as np
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
 from tasks.evaluations.spectral.read import MIN_COUNTRIES, MIN_SAMPLED
-from tasks.evaluations.spectral.sampling import counted
+from tasks.evaluations.spectral.sampling import counted, order_agreement
 from tasks.metrics import intervals, spectral
+from tasks.metrics.agreement import spearman_interval
 from tasks.metrics.intervals import POSITIVE
 from tasks.metrics.types import FloatArray
 
@@ -50,6 +53,9 @@ def sampled_spectra(sizes: Sizes) -> None:
     show("", "| domain | sharpness | draws | countries | ER covers | SR covers |")
     for kind, sharpness, draws, n, er, sr in result["coverage"]:
         show(f"| {kind} | {sharpness:g} | {draws} | {n} | {er:.3f} | {sr:.3f} |")
+    show("", "| domains | wordings | shared part | rho | over domains | over questions |")
+    for domains, wordings, shared, rho, own, apart in result["agreement"]:
+        show(f"| {domains} | {wordings} | {shared:g} | {rho:.2f} | {own:.3f} | {apart:.3f} |")
 
 
 def population(kind: str, sharpness: float, n: int, seed: int = 0, n_items: int = 150) -> FloatArray:
@@ -125,7 +131,46 @@ def simulated(simulations: int) -> Result:
                 for n in (MIN_SAMPLED, 170):
                     shares = _coverage(rng, everyone, n, counted(draws), max(2, simulations // 5))
                     covered.append((kind, sharpness, draws, n, *shares))
-    return {"errors": errors, "coverage": covered}
+    of_agreement = [
+        (
+            domains,
+            wordings,
+            shared,
+            *agreement_coverage(domains, wordings, shared, r, max(2, simulations // 3)),
+        )
+        for domains in (6, 9)
+        for wordings in (1, 3)
+        for shared in ((0.0, 0.5, 0.9) if wordings > 1 else (0.0,))
+        for r in (0.0, 0.6, 0.9)
+    ]
+    return {"errors": errors, "coverage": covered, "agreement": of_agreement}
+
+
+def agreement_coverage(
+    domains: int, wordings: int, shared: float, r: float, samples: int
+) -> tuple[float, float, float]:
+    """Return rho of very many domains, and the shares of intervals that hold it, where there is one: those
+    over domains, and those of as many independent questions.
+
+    shared: part of the variance that a domain's wordings share. r: correlation of both ways in both parts.
+    """
+    rng, names = np.random.default_rng(domains), np.repeat(np.arange(domains), wordings).astype(str)
+    rho, hits = 6 / np.pi * np.arcsin(r / 2), []
+    for _ in range(samples):
+        parts = rng.normal(size=(2, domains, 1)), rng.normal(size=(2, domains, wordings))
+        x, y = (
+            np.sqrt(shared) * of_domain + np.sqrt(1 - shared) * own
+            for of_domain, own in zip(
+                *([p[0], r * p[0] + np.sqrt(1 - r * r) * p[1]] for p in parts), strict=True
+            )
+        )
+        found = order_agreement(x.ravel(), y.ravel(), list(names))
+        if found is None or found[1] is None:
+            continue
+        both = found[1], spearman_interval(found[0], x.size)
+        hits.append([each is not None and each[0] <= rho <= each[1] for each in both])
+    own, apart = np.mean(hits, axis=0)
+    return float(rho), float(own), float(apart)
 
 
 def _coverage(rng: Generator, everyone: FloatArray, n: int, draws: int, samples: int) -> Spectrum:

@@ -84,7 +84,7 @@ ELSEWHERE = {
     ("harness", "fewshot_seed"): "with examples that are drawn: test_tasks",
     ("harness", "multiturn"): "with chat alone: test_tasks",
     **dict.fromkeys(
-        (("spectral", knob) for knob in ("draws", "temperature", "max_tokens")),
+        (("spectral", knob) for knob in ("draws", "tries", "temperature", "max_tokens")),
         "with written answers alone: below",
     ),
     ("spectral", "human"): "with a study of people alone: test_requests",
@@ -207,7 +207,9 @@ def test_params_that_change_a_number_are_hashed(
     assert unhashed == []
 
 
-@pytest.mark.parametrize(("knob", "value"), [("draws", 7), ("temperature", 0.5), ("max_tokens", 99)])
+@pytest.mark.parametrize(
+    ("knob", "value"), [("draws", 7), ("tries", 9), ("temperature", 0.5), ("max_tokens", 99)]
+)
 def test_params_of_written_answers_are_hashed(study: Callable[..., Any], knob: str, value: float) -> None:
     written = {"elicit": "sampling", "max_items": None}
     own, other = (study("spectral", **written, **more).config_hash() for more in ({}, {knob: value}))

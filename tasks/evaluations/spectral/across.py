@@ -257,7 +257,8 @@ def _order_row(
     counts: tuple[int, int],
     null: float,
 ) -> Metric:
+    """Return the row; that of few domains' order has no interval, because none holds (docs/intervals.md)."""
     value, *halves = values.tolist()
     n = len(study.countries)
     ci = half_sample_interval(value, halves, n, CORRELATION, MIN_COUNTRIES, is_fisher=True)
-    return scored(metric, where, value, counts, ci, null)
+    return scored(metric, where, value, counts, ci if metric == "er_agreement" else None, null)

@@ -27,7 +27,7 @@ from tasks.evaluations.spectral.read import (
 from tasks.evaluations.spectral.rows import constant_rows, er_sr_of, model_rows, robustness_rows, splits
 from tasks.evaluations.spectral.samples import samples
 from tasks.evaluations.spectral.sampling import drawn_prompts
-from tasks.evaluations.spectral.study import ENGLISH, SpectralQuestion, SpectralStudy, build_study
+from tasks.evaluations.spectral.study import ENGLISH, SAMPLED, SpectralQuestion, SpectralStudy, build_study
 from tasks.loop.items import ItemScores
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Metric
@@ -70,7 +70,7 @@ def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[s
     languages = in_order(params.languages)
     if not languages:
         return build_study(params, *rows)
-    if params.elicit == "sampling":
+    if params.elicit in SAMPLED:
         raise ValueError(
             "languages are compared by log-probabilities, and these models write answers: leave `languages` "
             "out, or name models that run here"
@@ -104,7 +104,7 @@ def settled(params: SpectralParams, is_served: Callable[[str], bool]) -> Spectra
     """Return the params with answers sampled where no model gives log-probabilities and nobody chose.
 
     Beside models that give them, such a model is left out with the reason: numbers of both kinds are not
-    comparable. Sampled answers are matched with whole lists.
+    comparable. Answers in free text are matched with whole lists.
     """
     if params.elicit is None and all(map(is_served, params.models)):
         params = params.model_copy(update={"elicit": "sampling"})
@@ -201,7 +201,8 @@ def _size(study: SpectralStudy) -> str:
         return f"{', '.join([f'{size} in {study.language}', *counts])} (not checked by speakers)"
     if not study.is_sampled:
         return size
-    return f"{size}, {study.params.draws} written answers to each (only numbers of as many compare)"
+    kind = "constrained" if study.is_constrained else "written"
+    return f"{size}, {study.params.draws} {kind} answers to each (only numbers of as many compare)"
 
 
 EVALUATION = Evaluation(

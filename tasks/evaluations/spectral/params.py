@@ -54,14 +54,22 @@ class SpectralParams(GenerationParams):
     countries_per_part: int = Field(
         34, ge=1, description="countries stored together; a killed run loses at most this many"
     )
-    elicit: Literal["logprobs", "sampling"] | None = Field(
+    elicit: Literal["logprobs", "sampling", "constrained"] | None = Field(
         None,
         description="where distributions come from: log-probabilities of the list's items (the paper), or "
-        "answers that the model writes, several for each country. Empty: sampling where no model "
-        "gives log-probabilities",
+        "answers that the model writes, several for each country: sampling takes free text, and constrained "
+        "takes structured outputs, which name one item of the list. Empty: sampling where no model gives "
+        "log-probabilities",
     )
     draws: int = Field(
         10, ge=5, le=100, description="answers for each country and question, if they are sampled"
     )
+    tries: int = Field(
+        3,
+        ge=1,
+        le=100,
+        description="most answers sent for a country and question, as a multiple of draws: those that name "
+        "no item of the list are sent again",
+    )
     temperature: float = Field(1.0, gt=0, le=2, description="temperature of sampled answers")
-    max_tokens: int = Field(32, ge=4, description="limit of a sampled answer")
+    max_tokens: int = Field(32, ge=4, description="limit of a sampled answer in free text")

@@ -12,9 +12,8 @@ import polars as pl
 from markupsafe import Markup
 
 from tasks.evaluations.spectral.panel import CHOICES
-from tasks.evaluations.spectral.sampling import counted
-from tasks.evaluations.spectral.study import ENGLISH
-from tasks.metrics.agreement import spearman_interval, spearman_test
+from tasks.evaluations.spectral.sampling import MIN_DOMAINS, counted, order_agreement
+from tasks.evaluations.spectral.study import ENGLISH, SAMPLED
 from tasks.report import Badge, Frames, Row, in_order_of, value_of, view
 from tasks.report.bars import Bars, Legend, bar_of
 from tasks.report.cache import digest
@@ -63,7 +62,7 @@ class SpectralData(Frames):
     @property
     def is_sampled(self) -> bool:
         """Whether the distributions are shares of written answers."""
-        return self.params.get("elicit") == "sampling"
+        return self.params.get("elicit") in SAMPLED
 
     @cached_property
     def competence(self) -> dict[tuple[str, str], dict[str, float | None]]:
@@ -296,23 +295,27 @@ def _sampled(data: SpectralData) -> list[Section]:
     if not data.is_sampled:
         return []
     on_list = data.values.filter(~pl.col("is_null"), metric="answers_on_list")
+    domain_of = dict(data.by_question.select("question", "domain").unique().rows())
 
     def agreement(m: str, sampled: str, exact: str) -> Markup:
         pairs = data.calibration.filter(model=m)
-        found = spearman_test(pairs[sampled].to_numpy(), pairs[exact].to_numpy()) if pairs.height > 2 else None
+        domains = [domain_of[question] for question in pairs["question"]]
+        found = order_agreement(pairs[sampled].to_numpy(), pairs[exact].to_numpy(), domains)
         if found is None:
             return td("–")
-        low, high = spearman_interval(found[0], pairs.height) or (None, None)
-        return td(put("{} <small>{} to {}</small>", number(found[0], 2, True), number(low, 2, True), number(high, 2, True)))
+        rho, ends = found
+        interval = put("{} to {}", *(number(end, 2, True) for end in ends)) if ends else "no interval"
+        return td(put("{} <small>{}</small>", number(rho, 2, True), interval))
 
     def named(m: str) -> Markup:
         shares = on_list.filter(model=m)["value"].mean()
         return td(percent(shares) if isinstance(shares, float) else "–")
 
     draws = data.params["draws"]
-    text = prose("**Distributions here are shares of written answers, not log-probabilities.** Each model wrote {draws} answers for every country and question, at temperature {temperature}; {counted} that name an item of the list count. Fewer draws give more patterns, whatever the model knows, so effective rank and gap ratio compare only with numbers of as many draws, never with those of log-probabilities. Their null is what the same answers give if all countries share one distribution. Categories and orders need no such size: the table says how far the order of questions agrees with that by log-probabilities, for models that were run both ways with the same countries and items.",
-        draws=draws, counted=counted(draws), temperature=data.params["temperature"])  # fmt: skip
-    shown = table("Rank correlation over questions between written answers and log-probabilities, with its 95 % interval; –: the model was not run both ways, as no model of a server can be", [
+    constrained = " A schema let an answer be nothing but one item, so its distribution is not that of free text: an item whose beginning is likely gains, and a server may show the model the list. For two small models on record, the order of questions was not shown to agree with that by log-probabilities." if data.params["elicit"] == "constrained" else ""
+    text = prose("**Distributions here are shares of written answers, not log-probabilities.** Each model wrote {draws} answers for every country and question, at temperature {temperature}; {counted} that name an item of the list count.{constrained} Fewer draws give more patterns, whatever the model knows, so effective rank and gap ratio compare only with numbers of as many draws, never with those of log-probabilities. Their null is what the same answers give if all countries share one distribution. Categories and orders need no such size: the table says how far the order of questions agrees with that by log-probabilities, for models that were run both ways with the same countries and items.",
+        draws=draws, counted=counted(draws), temperature=data.params["temperature"], constrained=constrained)  # fmt: skip
+    shown = table(f"Rank correlation over questions between written answers and log-probabilities, with its 95 % interval over domains (none below {MIN_DOMAINS}, or if no domain changes it); –: the model was not run both ways, as no model of a server can be", [
         (left("Model"), lambda m: name(m)), (col("Answers on the list", "share"), named),
         (col("ER", "rank correlation"), lambda m: agreement(m, "sampled_er", "effective_rank")), (col("SR", "rank correlation"), lambda m: agreement(m, "sampled_sr", "spectral_gap_ratio")),
     ], data.models, id="calibration")  # fmt: skip

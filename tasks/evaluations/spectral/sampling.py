@@ -6,24 +6,36 @@ countries with one and the same broad distribution, five draws each give an effe
 correction removes that where few draws agree (docs/intervals.md). So all countries, questions and models are
 compared at one number of draws, as species counts are at one sample size (Hurlbert 1971, "The nonconcept of
 species diversity"), and the null of both numbers is what equal countries give at that number.
+
+Free text names an item or none. A constrained answer is a JSON object under a schema with all items, so it
+names one; a token that no item continues is forbidden, and those that are left share its probability. An item
+whose beginning is likelier than its end gains by that, against its share among log-probabilities.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
+from tasks.loop.objects import objects
 from tasks.loop.prompts import Completion, Prompt, Prompts
-from tasks.metrics.types import FloatArray
+from tasks.metrics.intervals import CORRELATION, jackknife_interval
+from tasks.metrics.language_agreement import spearman
+from tasks.metrics.types import FloatArray, Interval
 
-MOST_SENT = 3
-"""Answers sent for a country at most, as a multiple of ``draws``: those that name no item are sent again."""
+MIN_DOMAINS = 6
+"""Least number of domains for which ``order_agreement`` has an interval (docs/intervals.md)."""
+
+FIELD = "answer"
+"""Field of a constrained answer."""
 
 
 def counted(draws: int) -> int:
@@ -41,7 +53,8 @@ def _sent(
 ) -> tuple[Prompts, Mapping[str, Completion]]:
     """Return ``drawn_prompts``, and the completions that are there.
 
-    A country whose answers all came and named too few items gets that many more, up to ``MOST_SENT``.
+    A country whose answers all came and named too few items gets that many more, up to ``tries`` times
+    ``draws``.
     """
     request = _request(study, question, dict.fromkeys(study.countries, study.params.draws))
     while True:
@@ -91,7 +104,10 @@ def answers_of(
     """Return country -> its answers with the place of the item that each names; None: no answer, no item."""
     items, (request, stored) = study.lists[question.item_list], _sent(study, question, completions)
     return {
-        code: [(answer := stored.get(prompt.id), item_of(items, answer)) for prompt in prompts]
+        code: [
+            (answer := stored.get(prompt.id), item_of(items, answer, study.is_constrained))
+            for prompt in prompts
+        ]
         for code, prompts in _by_country(study, request).items()
     }
 
@@ -115,27 +131,68 @@ def drawn_from(distributions: FloatArray, n: int, seed: int) -> FloatArray:
         return np.log(np.array([rng.multinomial(n, row) for row in distributions]) / n)
 
 
-def item_of(items: ItemList, completion: Completion | None) -> int | None:
-    """Return the place of the item that a completion names; None if there is none."""
+def order_agreement(
+    sampled: ArrayLike, exact: ArrayLike, domains: Sequence[str]
+) -> tuple[float, Interval] | None:
+    """Return Spearman's rho of a number of n questions by two ways, and its 95 % interval over domains.
+
+    Questions of one domain share a list, so the jackknife leaves out whole domains. There is no interval
+    below ``MIN_DOMAINS`` domains, and no rho if a side does not vary.
+    """
+    x, y, of = np.asarray(sampled, np.float64), np.asarray(exact, np.float64), np.asarray(domains)
+    rho = spearman(x, y) if len(x) > 2 else None
+    if rho is None:
+        return None
+    left_out = [spearman(x[of != each], y[of != each]) for each in sorted(set(domains))]
+    known = len(left_out) >= MIN_DOMAINS and None not in left_out
+    return rho, jackknife_interval(rho, left_out, CORRELATION, MIN_DOMAINS) if known else None
+
+
+def item_of(items: ItemList, completion: Completion | None, is_constrained: bool = False) -> int | None:
+    """Return the place of the item that a completion names; None if there is none.
+
+    is_constrained: it is the only field of a JSON object, as the list spells it.
+    """
     if completion is None:
         return None
+    if is_constrained:
+        return items.places.get(_field(completion.text))
     return items.names.first_in(completion.text, completion.finish_reason == "length")
 
 
 def _request(study: SpectralStudy, question: SpectralQuestion, n_sent: Mapping[str, int]) -> Prompts:
     """Return the request for the first answers of every country, as many as ``n_sent`` says."""
-    params = study.params
+    params, items = study.params, study.lists[question.item_list].items
+    schema = constrained_to(items) if study.is_constrained else None
+    # No item is cut off: a token has at least one character.
+    longest = max(len(json.dumps({FIELD: item})) for item in items)
     return Prompts(
         topic=question.domain,
         label=question.question,
         batch=params.batch,
         prompts=[
-            Prompt([{"role": "user", "content": question.prompt(name)}], sample=str(number))
+            Prompt([{"role": "user", "content": question.prompt(name)}], schema, sample=str(number))
             for code, name in study.countries.items()
             for number in range(n_sent[code])
         ],
-        sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed),
+        sampling=Sampling(
+            temperature=params.temperature,
+            max_tokens=longest if schema else params.max_tokens,
+            seed=params.seed,
+        ),
     )
+
+
+def constrained_to(items: Sequence[str]) -> Mapping[str, Any]:
+    """Return the schema of an object whose only field is one of the items."""
+    item = {"type": "string", "enum": list(items)}
+    return {"type": "object", "properties": {FIELD: item}, "required": [FIELD], "additionalProperties": False}
+
+
+def _field(text: str) -> str:
+    """Return the item that a JSON object in a text holds; "" if there is none."""
+    found = [dict(each.pairs).get(FIELD) for each in objects(text)]
+    return str(found[-1]) if found else ""
 
 
 def _by_country(study: SpectralStudy, request: Prompts) -> Mapping[str, list[Prompt]]:
@@ -160,5 +217,6 @@ def _n_wanted(
     if any(prompt.id not in stored for prompt in prompts):
         return n
     items = study.lists[question.item_list]
-    named = sum(item_of(items, stored[prompt.id]) is not None for prompt in prompts)
-    return min(n + max(0, counted(draws) - named), MOST_SENT * draws)
+    found = [item_of(items, stored[prompt.id], study.is_constrained) for prompt in prompts]
+    named = sum(place is not None for place in found)
+    return min(n + max(0, counted(draws) - named), study.params.tries * draws)

@@ -21,6 +21,13 @@ Row = Mapping[str, Any]
 ENGLISH = "en"
 """Language of the paper's questions, and of item lists."""
 
+SAMPLED = ("sampling", "constrained")
+"""Values of ``elicit`` by which the model writes."""
+
+MOST_CHOICES = 500
+"""Most items of a list that a schema can name: OpenAI takes no more values of an enum, and all models share
+a list."""
+
 KNOBS = {"normalisation", "half_samples", "seed"}
 """Params whose values enter config_hash unchanged; countries, questions and items enter by their content."""
 
@@ -63,6 +70,11 @@ class ItemList:
         """The items by what answers call them."""
         return Names(self.items, self.aliases)
 
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Item -> its place."""
+        return {item: place for place, item in enumerate(self.items)}
+
     @property
     def hash(self) -> str:
         """Identifies the content of the list."""
@@ -98,29 +110,30 @@ class SpectralStudy:
             + [[q.question, q.prefix, q.template, self.lists[q.item_list].hash] for q in self.questions]
             + [[q.human_category, q.human_score] for q in self.questions]
             + [[sorted(codes) for codes in items.countries] for items in self.lists.values()]
-            + (
-                [
-                    [
-                        "sampling",
-                        SAMPLING_VERSION,
-                        self.params.draws,
-                        self.params.temperature,
-                        self.params.max_tokens,
-                    ]
-                    + [items.aliases for items in self.lists.values()]
-                ]
-                if self.is_sampled
-                else []
-            )
+            + self._way()
             + ([["language", self.language]] if self.language != ENGLISH else [])
             + [["language", code, other.config_hash()] for code, other in self.others.items()]
             + ([sorted(self.spoken.items())] if self.others else [])
         )
 
+    def _way(self) -> list[Any]:
+        """Return what decides which item a written answer counts as; nothing for log-probabilities."""
+        if not self.is_sampled:
+            return []
+        p = self.params
+        more = [] if p.tries == type(p).model_fields["tries"].default else [{"tries": p.tries}]
+        free = [] if self.is_constrained else [p.max_tokens, *(each.aliases for each in self.lists.values())]
+        return [[p.elicit, SAMPLING_VERSION, p.draws, p.temperature, *free, *more]]
+
     @property
     def is_sampled(self) -> bool:
         """Whether distributions are estimated from answers that the model writes."""
-        return self.params.elicit == "sampling"
+        return self.params.elicit in SAMPLED
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether a schema lets these answers name nothing but one item of the list."""
+        return self.params.elicit == "constrained"
 
     @property
     def in_languages(self) -> dict[str, SpectralStudy]:
@@ -201,6 +214,12 @@ def build_study(
         name: _item_list(name, shared(name, [r for r in items if r["item_list"] == name]), at_most)
         for name in list_names
     }
+    longest = max(lists.values(), key=lambda items: len(items.items))
+    if params.elicit == "constrained" and len(longest.items) > MOST_CHOICES:
+        raise ValueError(
+            f"a constrained answer is one of at most {MOST_CHOICES} items, and the list {longest.name!r} has "
+            f"{len(longest.items):,}: set max_items to {MOST_CHOICES} or less, here and for log-probabilities"
+        )
     if params.human:
         snapshot = f"{human[0]['study']}:{human[0]['snapshot']}"
         params = params.model_copy(update={"human": snapshot})

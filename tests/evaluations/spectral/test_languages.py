@@ -385,6 +385,7 @@ def test_languages_that_share_nothing_are_not_found_to_agree() -> None:
     assert er.value is not None
     assert er.null_value is not None
     assert er.ci_low is not None
+    assert find(rows, "order_agreement").ci_low is None  # no interval holds
 
 
 def _random(of: SpectralStudy, q: SpectralQuestion, code: str) -> QuestionAnswers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,8 +18,15 @@ from tasks.evaluations.spectral.naming import Names
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.read import from_list, score_model
 from tasks.evaluations.spectral.rows import question_rows
-from tasks.evaluations.spectral.sampling import counted, drawn, drawn_prompts
-from tasks.evaluations.spectral.study import SpectralStudy
+from tasks.evaluations.spectral.sampling import (
+    answers_of,
+    counted,
+    drawn,
+    drawn_prompts,
+    item_of,
+    order_agreement,
+)
+from tasks.evaluations.spectral.study import ItemList, SpectralStudy
 from tasks.loop.prompts import Completion, Prompts
 from tests.evaluations.row_checks import one
 from warehouse import Warehouse
@@ -102,7 +110,9 @@ def sent(study: SpectralStudy, answer: Answer) -> dict[str, int]:
     }
 
 
-def test_answers_that_name_nothing_are_sent_again_up_to_three_times(make_study: MakeStudy) -> None:
+def test_answers_that_name_nothing_are_sent_again_up_to_as_many_times_as_were_set(
+    make_study: MakeStudy,
+) -> None:
     study = sampled(make_study)
 
     def answer(country: str, number: int) -> str | None:
@@ -119,6 +129,10 @@ def test_answers_that_name_nothing_are_sent_again_up_to_three_times(make_study: 
     draws = drawn(study, study.questions[0], completions(study, answer))
     assert np.isfinite(draws.shares.max(axis=1)).tolist() == [True, True, True, False, True]
     assert draws.on_list.tolist() == [1.0, 1.0, 4 / 7, 0.0, 1.0]
+    more = sampled(make_study, tries=5)
+    assert sent(more, answer) == {
+        "France": 5, "the Gambia": 5, "Italy": 7, "Japan": 25, "the United States": 5,
+    }  # fmt: skip
 
 
 @given(st.integers(0, 2**32), st.integers(5, 30))
@@ -169,9 +183,80 @@ def test_models_of_servers_are_sampled_from_whole_lists() -> None:
     assert settled("gpt") == params.model_copy(update={"elicit": "sampling", "max_items": None})
     for models in (["own"], ["gpt", "own"]):
         assert settled(*models) == params.model_copy(update={"models": models})
+    assert settled("gpt", elicit="constrained") == params.model_copy(update={"elicit": "constrained"})
     assert settled("gpt", elicit="logprobs") == params.model_copy(update={"elicit": "logprobs"})
 
 
 def test_a_limit_of_items_is_refused(make_study: MakeStudy) -> None:
     with pytest.raises(ValueError, match="limit shortens item lists"):
         sampled(make_study, limit=4)
+
+
+def test_a_constrained_answer_is_one_item_of_the_list(make_study: MakeStudy) -> None:
+    study = sampled(make_study, elicit="constrained", max_tokens=4)
+    items = study.lists["coins"].items
+    request = drawn_prompts(study, study.questions[0], completions(study, lambda *of: None))
+    assert all(p.schema["properties"]["answer"]["enum"] == list(items) for p in request.prompts if p.schema)
+    assert request.sampling.max_tokens >= max(len(f'{{"answer": "{item}"}}') for item in items)
+    answers = {
+        "France": '{"answer":"euro"}', "the Gambia": '```json\n{"answer": "dalasi"}\n```', "Italy": "euro",
+        "Japan": '{"answer":"Euro"}', "the United States": '{"answer":',
+    }  # fmt: skip
+    stored = completions(study, lambda country, number: answers[country])
+    assert [len(row) for row in answers_of(study, study.questions[0], stored).values()] == [5, 5, 15, 15, 15]
+    draws = drawn(study, study.questions[0], stored)
+    assert np.isfinite(draws.shares.max(axis=1)).tolist() == [True, True, False, False, False]
+    assert [items[place] for place in draws.shares[:2].argmax(axis=1)] == ["euro", "dalasi"]
+
+
+def test_every_shipped_item_is_read_from_its_constrained_answer(warehouse: Warehouse) -> None:
+    """Also if a server writes letters as escapes; no item is longer than the limit of the answer."""
+    rows = warehouse.query("SELECT item_list, list(item) AS items FROM current_item GROUP BY 1").rows()
+    for name, items in rows:
+        of = ItemList(name, tuple(items), (frozenset(),) * len(items))
+        for is_ascii in (True, False):
+            texts = [json.dumps({"answer": item}, ensure_ascii=is_ascii) for item in items]
+            assert [item_of(of, Completion(text, "stop", 1, 1), True) for text in texts] == [
+                *range(len(items))
+            ]
+
+
+def test_configurations_of_different_ways_differ_and_hash_what_they_read(make_study: MakeStudy) -> None:
+    def hashed(**params: Any) -> str:
+        return make_study(domains=["coins"], draws=5, **params).config_hash()
+
+    ways = {hashed(elicit=way) for way in ("logprobs", "sampling", "constrained")}
+    assert len(ways) == 3
+    assert hashed(elicit="constrained") == hashed(elicit="constrained", max_tokens=99)
+    for knob in ({"temperature": 0.5}, {"max_items": 2}, {"tries": 4}):
+        assert hashed(elicit="constrained") != hashed(elicit="constrained", **knob)
+
+
+def test_a_list_that_no_schema_holds_is_refused(make_study: MakeStudy, monkeypatch: Any) -> None:
+    monkeypatch.setattr("tasks.evaluations.spectral.study.MOST_CHOICES", 2)
+    with pytest.raises(ValueError, match="the list 'coins' has 3: set max_items to 2 or less"):
+        sampled(make_study, elicit="constrained")
+    assert len(sampled(make_study, elicit="constrained", max_items=2).lists["coins"].items) == 2
+
+
+RHO = ([1.0, 2, 3, 4, 5, 7, 6], [10.0, 20, 40, 30, 50, 60, 70])
+
+
+def test_the_interval_of_an_order_is_over_domains() -> None:
+    """Wordings that say the same as their domain narrow no interval, and few domains have none."""
+    apart = order_agreement(*RHO, list("abcdefg"))
+    thrice = order_agreement(*(np.repeat(side, 3) for side in RHO), [d for d in "abcdefg" for _ in range(3)])
+    assert apart is not None
+    assert thrice is not None
+    assert apart[0] == pytest.approx(1 - 6 * 4 / (7 * 48)) == pytest.approx(thrice[0])
+    assert apart[1] == pytest.approx(thrice[1])
+    assert apart[1] is not None
+    assert apart[1][0] < apart[0] < apart[1][1]
+    fewer = order_agreement(*(side[:5] for side in RHO), list("abcde"))
+    assert fewer is not None
+    assert fewer[1] is None
+    assert (
+        order_agreement([1, 1, 1], [1, 2, 3], list("abc"))
+        is order_agreement([1, 2], [1, 2], list("ab"))
+        is None
+    )

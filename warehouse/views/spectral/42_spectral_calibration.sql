@@ -1,7 +1,7 @@
 -- The same weights, countries and items both ways: only then do the numbers differ by the way alone.
 CREATE OR REPLACE VIEW spectral_calibration AS
 WITH both_ways AS (
-    SELECT r.config_hash, r.model, r.model_hash, r.run_id, run.item_lists, coalesce(run.params->>'elicit', '') = 'sampling' AS is_sampled,
+    SELECT r.config_hash, r.model, r.model_hash, r.run_id, run.item_lists, coalesce(run.params->>'elicit', '') IN ('sampling', 'constrained') AS is_sampled,
         run.params->'countries' AS countries, (run.params->>'draws')::INTEGER AS draws
     FROM latest_run AS r
     JOIN run USING (run_id)

@@ -15,8 +15,9 @@ from deployments.show.report import read_data
 from tasks.evaluations.spectral.report import REPORT, SpectralData, own_items, shuffled_copies
 from tasks.report.clusters import Matrix, cluster, matrix_of, neighbours
 from tasks.report.spectra import Spectrum, sr_ranks
-from tests.evaluations.spectral.report.example_run import CODES, LANGUAGES, store
+from tests.evaluations.spectral.report.example_run import CODES, LANGUAGES, PARAMS, store
 from tests.report.pages import parsed, section
+from tests.report.stored import row, store_run
 from warehouse import Warehouse
 
 
@@ -60,6 +61,42 @@ def test_a_run_in_another_language_alone_says_that_nobody_checked_it(copied_home
         parsed(REPORT, data), "languages"
     )
     assert data.doubts.filter(metric="macro_f1")["reason"].str.contains("speakers").sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("n_domains", "shown"),
+    [
+        (2, "model-a – – –"),
+        (5, "+0.90 no interval −1.00 no interval"),
+        (9, "+0.98 +0.87 to +1.00 −1.00 no interval"),
+    ],
+)
+def test_the_page_of_sampled_numbers_shows_how_far_their_order_agrees_with_log_probabilities(
+    copied_home: Callable[[], Path], n_domains: int, shown: str
+) -> None:
+    """The same model, items and countries both ways; gap ratios have the opposite order, and the last two
+    effective ranks change places.
+    """
+    warehouse = Warehouse.open(copied_home())
+    names = warehouse.query("SELECT question FROM question WHERE variant = 1 ORDER BY 1")["question"]
+    ways: dict[str, dict[str, Any]] = {
+        "logprobs": {},
+        "drawn": {"elicit": "constrained", "draws": 5, "temperature": 1.0},
+    }
+    for config, params in ways.items():
+        order = [float(place) for place in range(2, 2 + n_domains)]
+        ranks = [*order[:-2], *order[:-3:-1]] if params else order
+        ratios = order[::-1] if params else order
+        rows = [
+            row(metric, ("question", name), value)
+            for metric, values in (("effective_rank", ranks), ("spectral_gap_ratio", ratios))
+            for name, value in zip(names, values, strict=False)
+        ]
+        rows.append(row("macro_f1", ("overall", "all"), 0.5))
+        store_run(warehouse, "spectral", "model-a", rows, PARAMS | params, config)
+    text = section(parsed(REPORT, read_data(warehouse, "spectral", "drawn")), "sampled")
+    assert shown in text
+    assert "A schema let an answer be nothing but one item" in text
 
 
 def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
