@@ -45,7 +45,7 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
         {"languages": ["en"], "code_switching": False, "variants": [1], "judges": [WRITER]}
         | {"judged_dishes_per_origin": 1},
     ),
-    "worldwise": (WRITER, {"repetitions": 1, "limit": 4, "temperature": 0.0, "max_tokens": 32}),
+    "worldwise": (WRITER, {"repetitions": 1, "limit": 4, "temperature": 0.0, "max_tokens": 64}),
     "culturall": (WRITER, {"judges": [WRITER], "limit": 4, "conditions": ["native", "question"]}),
     "cure": (WRITER, {"judges": [WRITER], "limit": 4, "judge_samples": 1}),
     "explication": (
