@@ -19,7 +19,7 @@ from flows import records, runs
 from flows.evaluation import evaluate
 from flows.session import RunSession, handed_over, prepare
 from tasks.engines.protocols import EngineError, Generation
-from tasks.engines.specs import hashes_in
+from tasks.engines.specs import has_weights, hashes_in
 from tasks.evaluations.contract import Evaluation
 from tasks.identity import digest
 from tasks.loop import steps
@@ -154,18 +154,29 @@ def _take_in(
         sessions = sessions_of(manifest, evaluation)
         for session in sessions:
             records.start(session)
-        with folder.whole(folders.REFUSED) as refused:
-            intake = _Intake(sessions, manifest, taken, refused, also)
-            for name, file, why in folder.answers():
-                if file is None:
-                    intake.refuse((name, 0), why)
-                    continue
-                for number, text in folders.lines_of(file):
-                    intake.add(text, (name, number))
-            intake.flush()
+        _read_all(folder, sessions, manifest, taken, also)
         for session in sessions:
             _finish(session, taken)
     return taken
+
+
+def _read_all(
+    folder: Folder,
+    sessions: Sequence[RunSession],
+    manifest: Mapping[str, Any],
+    taken: Taken,
+    also: Collection[str],
+) -> None:
+    """Store the answers in a folder's files; what tells their places is gone before numbers are computed."""
+    with folder.whole(folders.REFUSED) as refused:
+        intake = _Intake(sessions, manifest, taken, refused, also)
+        for name, file, why in folder.answers():
+            if file is None:
+                intake.refuse((name, 0), why)
+                continue
+            for number, text in folders.lines_of(file):
+                intake.add(text, (name, number))
+        intake.flush()
 
 
 def again(folder: Folder, evaluation: Callable[[str], Evaluation[Any, Any, Any]]) -> list[RunSession]:
@@ -181,7 +192,8 @@ def sessions_of(
     sessions = []
     for run in manifest["runs"]:
         own = evaluation(run["evaluation"])
-        session = prepare(own, own.params(**run["params"]))
+        with steps.in_dtypes(run["dtypes"]):
+            session = prepare(own, own.params(**run["params"]))
         if (found := _described(session)) != run:
             changed = [name for name in run if found.get(name) != run[name]]
             raise EngineError(
@@ -224,6 +236,11 @@ def _described(session: RunSession) -> dict[str, Any]:
         "params": session.params.model_dump(mode="json"),
         "configuration": session.config,
         "engines": {name: engine.hash for name, engine in every.items()},
+        "dtypes": {
+            name: spec.dtype
+            for name, engine in every.items()
+            if (spec := engine.spec) is not None and has_weights(spec)
+        },
     }
 
 

@@ -43,10 +43,13 @@ OWN = frozenset({
 """Options of sbatch that are set here."""
 SECRET = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|WAREHOUSE", re.IGNORECASE)
 """Part of the name of a variable that may hold a secret, or an address with one."""
-ACTIVE = frozenset({
-    "PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED", "CONFIGURING",
+ENDED = frozenset({
+    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL",
+    "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT",
 })  # fmt: skip
-"""States of elements that may still write."""
+"""States of elements that write no more; any other state, also a new one, counts as at work."""
+MOST = 10_000
+"""Most elements of an array."""
 PATIENCE_S = 30
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z-]*$")]
@@ -61,7 +64,7 @@ class Job(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    array: int = Field(default=1, ge=1, le=10_000, description="elements that share the requests")
+    array: int = Field(default=1, ge=1, le=MOST, description="elements that share the requests")
     options: dict[Name, Value] = Field(default_factory=dict, description="options of sbatch for elements")
     collect: dict[Name, Value] = Field(default_factory=dict, description="others for the job after them")
     runner: dict[Runner, Value] = Field(default_factory=dict, description="options of run.py")
@@ -133,28 +136,38 @@ def rounds(folder: Path) -> list[dict[str, str]]:
 
 
 def states(jobs: Iterable[str]) -> dict[str, Counter[str]]:
-    """Return job -> state -> number of elements, by sacct, else squeue; a job that neither knows has none."""
-    wanted = ",".join(jobs)
-    found: dict[str, Counter[str]] = {}
-    if not wanted:
-        return found
+    """Return job -> state -> number of elements; a job that Slurm does not know any more has none.
+
+    sacct, where there is accounting, knows all that have ended, and squeue the others as they are now.
+    """
+    every, wanted = dict[str, str](), ",".join(jobs)
     for command in (
         ["sacct", "-n", "-X", "-P", "-o", "JobID,State", "-j", wanted],
         ["squeue", "-h", "-r", "-t", "all", "-o", "%i|%T", "-j", wanted],
     ):
-        for line in _output(command).splitlines():
-            job, _, state = line.partition("|")
-            if re.fullmatch(r"\d+(_\d+)?", job) and re.match(r"[A-Z]", state):
-                found.setdefault(job.partition("_")[0], Counter())[re.match(r"[A-Z_]+", state)[0]] += 1  # type: ignore[index]
-        if found:
-            break
-    return found
+        for line in _output(command).splitlines() if wanted else ():
+            if found := re.fullmatch(r"(\d+(?:_\d+)?|\d+_\[[^|]*)\|([A-Z_]+)(?: by .*)?", line):
+                every |= dict.fromkeys(_elements(found[1]), found[2])
+    counted: dict[str, Counter[str]] = {}
+    for element, state in every.items():
+        counted.setdefault(element.partition("_")[0], Counter())[state] += 1
+    return counted
+
+
+def _elements(job: str) -> list[str]:
+    """Return the ids of a job or element, or of the waiting elements that sacct calls ``7_[3,5-9:2%1]``."""
+    array, is_several, places = job.partition("_[")
+    if not is_several:
+        return [job]
+    found = re.findall(r"(\d+)(?:-(\d+)(?::(\d+))?)?", re.sub(r"%.*", "", places))
+    every = (range(int(a), int(b or a) + 1, int(step or 1) or 1)[:MOST] for a, b, step in found)
+    return [f"{array}_{place}" for own in every for place in own]
 
 
 def at_work(folder: Path) -> str:
     """Return the state of elements of the newest round that have not ended; "" if all have."""
     found = states(each["array"] for each in rounds(folder)[-1:])
-    return ", ".join(state.lower() for own in found.values() for state in own if state in ACTIVE)
+    return ", ".join(state.lower() for own in found.values() for state in own if state not in ENDED)
 
 
 def note(home: Path, folder: Path) -> None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -202,9 +202,22 @@ def logger() -> Any:
     return logging.getLogger("culturemeter") if FlowRunContext.get() is None else get_run_logger()
 
 
+_DTYPES: ContextVar[Mapping[str, Dtype]] = ContextVar("dtypes")
+
+
+@contextmanager
+def in_dtypes(dtypes: Mapping[str, Dtype]) -> Iterator[None]:
+    """Use models in the precisions of a plan that another machine made, where "auto" may be another one."""
+    token = _DTYPES.set(dtypes)
+    try:
+        yield
+    finally:
+        _DTYPES.reset(token)
+
+
 def spec_of(name: str, dtype: Dtype | None = None) -> EngineSpec:
     """Return a model's engine spec; the user's specs come first. dtype: in place of the spec's own."""
-    return load_spec(name, Warehouse.open().home / "engines", dtype)
+    return load_spec(name, Warehouse.open().home / "engines", dtype or _DTYPES.get({}).get(name))
 
 
 def engine_of(name: str, role: Role, dtype: Dtype | None = None, *, writes: bool = False) -> Engine:

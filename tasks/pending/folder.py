@@ -24,10 +24,11 @@ from pydantic import BaseModel, ValidationError
 
 from tasks.engines import content
 from tasks.engines.protocols import EngineError
+from tasks.engines.specs import Dtype
 from tasks.identity import digest
 from tasks.parsing import complaints, parse_json
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST, RUNNER = "manifest.json", "run.py"
 REQUESTS, ANSWERS, REFUSED = "requests", "answers", "refused.jsonl"
 WEIGHTS = ("config.json", "generation_config.json", "*.safetensors")
@@ -44,6 +45,7 @@ class _Run(BaseModel):
     params: dict[str, Any]
     configuration: str
     engines: dict[str, str]
+    dtypes: dict[str, Dtype]
 
 
 class _Engine(BaseModel):

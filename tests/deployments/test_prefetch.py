@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import command, environment
 from tests.engines.test_hub_models import COMMIT, Hub
 from tests.engines.test_hub_models import folder as folder
+from tests.engines.test_sentence_embedder import tiny as tiny
+from tests.golden.nets.harness import FILES
 
 pytestmark = pytest.mark.heavy
 
@@ -68,18 +73,27 @@ def on_the_node(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str
     return run
 
 
+def prefetch(hub: Hub, tmp_path: Path, *words: str) -> None:
+    """Fetch a run's needs to the folder ``away``, in a home with two models of the hub."""
+    home = tmp_path / "laptop"
+    (home / "engines").mkdir(parents=True, exist_ok=True)
+    for name, kind in (("of-the-hub", "packed_trie"), ("by-vllm", "vllm")):
+        (home / "engines" / f"{name}.toml").write_text(
+            f'kind = "{kind}"\nmodel = "owner/model"\nrevision = "{COMMIT}"\ndtype = "float32"\n'
+            'device = "cpu"\n'
+        )
+    env = environment(home, None) | {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_XET": "1"}
+    done = subprocess.run(
+        command("prefetch", str(tmp_path / "away"), *words), env=env, cwd=tmp_path, capture_output=True,
+        text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 def test_node_without_network_runs_what_was_prefetched(
     hub: Hub, blank: Path, tmp_path: Path, on_the_node: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    home = tmp_path / "laptop"
-    (home / "engines").mkdir(parents=True)
-    (home / "engines" / "of-the-hub.toml").write_text(
-        f'model = "owner/model"\nrevision = "{COMMIT}"\ndtype = "float32"\ndevice = "cpu"\n'
-    )
-    env = environment(home, None) | {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_XET": "1"}
-    words = command("prefetch", str(tmp_path / "away"), *RUN)
-    done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    prefetch(hub, tmp_path, *RUN)
     assert "model.safetensors" in hub.sent
     (tmp_path / "away").rename(tmp_path / "moved")
 
@@ -98,3 +112,49 @@ def test_node_without_network_runs_what_was_prefetched(
     assert looked.returncode == 1
     assert "cannot be downloaded whole" in " ".join(looked.stdout.split())
     assert "1 of 3 are missing" in looked.stderr
+
+
+def test_data_of_a_task_embedder_and_vllm_are_looked_for_where_a_run_will_look(
+    hub: Hub, tiny: Path, tmp_path: Path, on_the_node: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    (tmp_path / "days").mkdir()
+    lines = (FILES / "first_days.jsonl").read_text()
+    (tmp_path / "days" / "test.jsonl").write_text(lines)
+    card = {"configs": [{"config_name": "default", "data_files": [{"split": "test", "path": "test.jsonl"}]}]}
+    (tmp_path / "days" / "README.md").write_text(f"---\n{yaml.safe_dump(card)}---\nInvented days.\n")
+    hub.repositories |= {"datasets/owner/data": tmp_path / "days", "models/owner/embedder": tiny}
+    own = yaml.safe_load((FILES / "choice.yaml").read_text())
+    own |= {"dataset_path": "owner/data", "dataset_kwargs": {"revision": COMMIT}}
+    (tmp_path / "days.yaml").write_text(yaml.safe_dump(own))
+    task = ("harness", "--tasks", str(tmp_path / "days.yaml"), "--cluster", "place", "-m", "of-the-hub")
+    prefetch(hub, tmp_path, *task)
+    prefetch(
+        hub, tmp_path, *["worldwise", "-m", "by-vllm", "--embedder", "owner/embedder", "--profile", "smoke"]
+    )
+    (tmp_path / "away").rename(tmp_path / "moved")
+
+    def looked() -> dict[str, str]:
+        rows = json.loads(on_the_node("doctor", "--offline", "--format", "json").stdout)
+        return {row["what"]: row["state"] for row in rows}
+
+    has_vllm = find_spec("vllm") is not None
+    assert looked() == {
+        "no network is tried": "here",
+        "plan of harness": "here",
+        "packed_trie of-the-hub": "here",
+        "plan of worldwise": "here",
+        "vllm by-vllm": "here" if has_vllm else "vllm is not installed here",
+        "embedder owner/embedder": "here",
+    }
+    ran = on_the_node("run", *task, "--no-server")
+    assert ran.returncode == 0, ran.stderr
+    assert not (tmp_path / "network.log").exists(), (tmp_path / "network.log").read_text()
+
+    data, (embedder,) = tmp_path / "moved" / "datasets", tmp_path.glob("moved/hub/models--owner--embedder")
+    (built,) = data.glob(f"owner___data/*/*/{COMMIT}")
+    shutil.copytree(built, built.with_name("d" * 40))
+    next(embedder.rglob("model.safetensors")).unlink()
+    lacks = looked()
+    assert "was fetched too" in lacks["plan of harness"]
+    assert lacks["embedder owner/embedder"] != "here"
+    assert lacks["vllm by-vllm"] == ("here" if has_vllm else "vllm is not installed here")

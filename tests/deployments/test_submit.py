@@ -151,6 +151,49 @@ def test_element_is_requeued_if_it_was_killed_or_has_no_time_left(case: str, tmp
     assert not is_requeued or (tmp_path / "requeued").read_text() == "requeue 5_2\n"
 
 
+SACCT = """\
+13_1|COMPLETED
+13_2|RUNNING
+13_[3-9%1]|PENDING
+"""
+"""What Slurm 22.05 with accounting prints: elements that never began are one line."""
+SQUEUE = """\
+13_2|COMPLETING
+13_3|A_NEW_STATE
+13_4|PENDING
+"""
+KNOWN: dict[str, tuple[str, str, dict[str, dict[str, int]], str]] = {
+    "both": (
+        SACCT, SQUEUE, {"13": {"COMPLETED": 1, "COMPLETING": 1, "A_NEW_STATE": 1, "PENDING": 6}},
+        "a_new_state",
+    ),
+    "waiting": ("13_[1,3-7:2,9-10%4]|PENDING\n", "", {"13": {"PENDING": 6}}, "pending"),
+    "never begun": ("13_[1-4]|CANCELLED by 0\n", "", {"13": {"CANCELLED": 4}}, ""),
+    "cut": ("13_[1-9,12,...]|PENDING\n13_[7-99999999]|PENDING\n", "", {"13": {"PENDING": 10_006}}, "pending"),
+    "no accounting": ("", SQUEUE, {"13": {"COMPLETING": 1, "A_NEW_STATE": 1, "PENDING": 1}}, "pending"),
+    "ended": ("13_1|COMPLETED\n13_2|TIMEOUT\n", "", {"13": {"COMPLETED": 1, "TIMEOUT": 1}}, ""),
+    "cancelled": ("13_1|CANCELLED by 0\n13_2|NODE_FAIL\n", "", {"13": {"CANCELLED": 1, "NODE_FAIL": 1}}, ""),
+    "nothing known": ("", "slurm_load_jobs error: Invalid job id specified\n", {}, ""),
+    "strangers' words": ("13|x|RUNNING\n\x1b[31m\n13_2\n", "error: PENDING\n13|\n", {}, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_states_are_those_of_both_programs(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *texts, counted, at_work = KNOWN[case]
+    for name, text in zip(("sacct", "squeue"), texts, strict=True):
+        (tmp_path / f"{name}.txt").write_text(text)
+        (tmp_path / name).write_text(f'#!/bin/sh\ncat "{tmp_path}/{name}.txt"\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / slurm.JOBS).write_text('{"array": "13", "after": "14"}\n')
+    assert slurm.states(["13"]) == counted
+    assert bool(slurm.at_work(tmp_path)) == bool(at_work)
+    assert at_work in slurm.at_work(tmp_path)
+
+
 def test_secrets_do_not_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sbatch").write_text('#!/bin/sh\nenv > "$SEEN"\necho 7\n')
     (tmp_path / "sbatch").chmod(0o755)

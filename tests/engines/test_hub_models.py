@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,29 +24,52 @@ SPEC = EngineSpec(name="m", model="owner/model", revision=COMMIT, dtype="float32
 
 
 class Hub(HttpServer):
-    """A hub with one repository, whose files are those of a folder."""
+    """A hub whose repositories are folders, each at one commit.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.sent = folder, list[str]()
+    Attributes:
+        repositories: "models/OWNER/NAME" or "datasets/OWNER/NAME" -> its folder. sent: files that were sent.
+    """
+
+    def __init__(self, folder: Path, **more: Path) -> None:
+        self.repositories = {"models/owner/model": folder} | more
+        self.sent = list[str]()
         super().__init__(self.reply)
 
     def reply(self, request: Request) -> Answer:
-        path = request.path.partition("?")[0]
-        files = {p.relative_to(self.folder).as_posix(): p for p in self.folder.rglob("*") if p.is_file()}
-        if path.startswith("/api/models/owner/model/tree/"):
-            return Answer(
-                [
-                    {"type": "file", "path": name, "size": file.stat().st_size, "oid": f"{i:040x}"}
-                    for i, (name, file) in enumerate(sorted(files.items()))
-                ]
-            )
-        name = path.removeprefix(f"/owner/model/resolve/{COMMIT}/")
-        if name not in files:
-            return Answer(status=404, headers={"X-Error-Code": "EntryNotFound"})
-        data = files[name].read_bytes()
+        path = urllib.parse.unquote(request.path.partition("?")[0])
+        for name, folder in self.repositories.items():
+            kind, _, repository = name.partition("/")
+            files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+            if path.startswith(f"/api/{name}"):
+                return self.described(request, path.removeprefix(f"/api/{name}"), repository, files)
+            place = f"/{repository}/resolve/" if kind == "models" else f"/{name}/resolve/"
+            revision, _, file = path.removeprefix(place).partition("/")
+            if path.startswith(place) and revision in (COMMIT, "main") and file in files:
+                return self.file(request, file, files[file])
+        return Answer(status=404, headers={"X-Error-Code": "EntryNotFound"})
+
+    def described(self, request: Request, path: str, repository: str, files: dict[str, Path]) -> Answer:
+        """Return what the hub says of a repository: itself, its tree, or some of its paths."""
+        every = [
+            {"type": "file", "path": name, "size": file.stat().st_size, "oid": f"{i:040x}"}
+            for i, (name, file) in enumerate(sorted(files.items()))
+        ]
+        if path.startswith("/paths-info/"):
+            asked = urllib.parse.parse_qs(request.body.decode()).get("paths", [])
+            asked = asked or json.loads(request.body or b"{}").get("paths", [])
+            return Answer([each for each in every if each["path"] in asked])
+        if path.startswith("/tree/"):
+            return Answer(every)
+        if path not in ("", f"/revision/{COMMIT}", "/revision/main"):
+            return Answer(status=404, headers={"X-Error-Code": "RevisionNotFound"})
+        siblings = [{"rfilename": each["path"]} for each in every]
+        return Answer({"id": repository, "sha": COMMIT, "siblings": siblings, "private": False})
+
+    def file(self, request: Request, name: str, file: Path) -> Answer:
+        data = file.read_bytes()
         about = {
             "X-Repo-Commit": COMMIT,
-            "ETag": f'"{abs(hash(name)):040x}"',
+            "ETag": f'"{abs(hash(str(file))):040x}"',
             "Content-Length": str(len(data)),
         }
         if request.method == "HEAD":

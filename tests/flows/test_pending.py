@@ -18,6 +18,7 @@ import pytest
 from deployments.evaluations import evaluation
 from flows import pending
 from flows.session import prepare
+from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError
 from tasks.pending.answers import Refused, scores_of
 from tasks.pending.folder import LONGEST_LINE, Folder, fault_of, lines_of, name_fault
@@ -105,6 +106,21 @@ def test_rounds_of_a_folder_end_with_the_rows_of_a_run(
     there = pending.take_in(Folder(folder), evaluation)
     assert (list(there.finished), there.refused, there.left) == ([name], {}, {})
     assert rows(name) == expected
+
+
+@pytest.mark.slow
+def test_a_folder_is_planned_in_the_precision_of_its_export(
+    homes: Callable[[str], Path], smollm2_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, folder, model = homes("culturall"), Folder(tmp_path / "away"), "smollm2-135m-vllm"
+    (home / "models").symlink_to(smollm2_folder.parent)
+    monkeypatch.setattr(devices, "auto_dtype", lambda _: "bfloat16")
+    own = evaluation("culturall")
+    pending.export([prepare(own, params_of("culturall", home, models=[model], judges=[model]))], folder)
+    monkeypatch.setattr(devices, "auto_dtype", lambda _: "float32")  # of the machine that imports
+    (session,) = pending.again(folder, evaluation)
+    engines = (*session.candidates.values(), *session.engines.values())
+    assert [engine.spec and engine.spec.dtype for engine in engines] == ["bfloat16", "bfloat16"]
 
 
 @pytest.fixture

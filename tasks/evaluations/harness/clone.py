@@ -15,6 +15,7 @@ import yaml
 
 from tasks.data import TableError
 from tasks.data.folders import walk
+from tasks.engines.content import ONLINE, is_offline
 
 _CARD = re.compile(r"\s*---[^\S\n]*\n(.*?)\n---\s*(?:\n|$)", re.DOTALL)
 CARDS = ("README.md", ".huggingface.yaml")
@@ -32,9 +33,25 @@ def check(folder: Path, task: str) -> None:
 
 
 def check_commit(repository: str, commit: str, task: str) -> None:
-    """Raise ValueError unless the hub has this commit of a data set, and its card names only files in it."""
-    from huggingface_hub import HfApi
+    """Raise ValueError unless the hub has this commit of a data set, and its card names only files in it.
 
+    Where there is no network, the commit is one that was fetched.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+
+    if is_offline():
+        try:
+            own = snapshot_download(repository, repo_type="dataset", revision=commit, local_files_only=True)
+        except Exception as error:
+            raise ValueError(
+                f"task {task!r}: {repository!r} at {commit} is not here, and {ONLINE}"
+            ) from error
+        if others := _built(repository) - {commit}:
+            raise ValueError(
+                f"task {task!r}: {min(others)} of {repository!r} was fetched too, and without network the "
+                "library of data sets takes the newest: prefetch each commit into a folder of its own"
+            )
+        return check(Path(own), task)
     try:
         info = HfApi().dataset_info(repository, revision=commit)
     except Exception as error:  # no network, no such data set, no such commit, no permission
@@ -48,6 +65,17 @@ def check_commit(repository: str, commit: str, task: str) -> None:
         raise ValueError(f"task {task!r}: {repository!r} has a .huggingface.yaml: review it, then use --data")
     card: Any = info.card_data
     _check_card(card.to_dict() if card else {}, task, repository)
+
+
+def _built(repository: str) -> set[str]:
+    """Return the commits of a data set that the library of data sets has in its own cache."""
+    from datasets import config
+    from datasets.naming import camelcase_to_snakecase
+
+    owner, _, name = repository.rpartition("/")
+    place = "___".join([*([owner] if owner else []), camelcase_to_snakecase(name)])
+    found = Path(config.HF_DATASETS_CACHE).glob(f"{place}/*/*/*")
+    return {each.name for each in found if re.fullmatch("[0-9a-f]{40}", each.name)}
 
 
 def _card(file: Path) -> Any:
