@@ -30,6 +30,7 @@ from tasks.evaluations.recipe.definition import (
 )  # fmt: skip
 from tasks.evaluations.recipe.normal import STEPS
 from tasks.judging.rubric import normal
+from tasks.loop.positions import ABOUT, LABEL, UNMIXED, lettered
 from tasks.packs.prompts import fields_of, rendered
 from tasks.packs.shape import Name, Text
 
@@ -113,6 +114,7 @@ class ShortAnswer(TextRecipe):
 
     recipe = SHORT
     nulls = ("commonest", "other_answer")
+    shares = ((UNMIXED, LABEL, "none", ABOUT),)
 
     accepted: str = ""
     score: str = ""
@@ -143,6 +145,11 @@ class ShortAnswer(TextRecipe):
             if name not in self.model_fields_set:
                 continue
             yield Flaw(name, f"{self.score} gives the scores, so this is not read", "remove one of them")
+
+    def shares_of(self, items: Sequence[Mapping[str, str]]) -> Sequence[tuple[str, str, str, str]]:
+        """Return ``shares`` if right answers are letters of options, which may be unmixed."""
+        firsts = [(self.right(fields) or ("",))[0] for fields in items]
+        return self.shares if any(order.n for order in lettered(firsts)) else ()
 
     def weights_of(self, fields: Mapping[str, str]) -> tuple[float, ...]:
         """Return the score of each accepted answer: the greatest weight is 1."""
@@ -190,12 +197,7 @@ class Choice(Recipe):
             "Another question", "The same number where another item's question stands over the options."
         ),
     }
-    shares = (
-        (
-            "unmixed_positions", "Not mixed", "none",
-            "Share of right options at the commonest position, where they are not mixed; null: chance.",
-        ),
-    )  # fmt: skip
+    shares = ((UNMIXED, LABEL, "none", ABOUT),)
 
     options: Columns
     answer: Name

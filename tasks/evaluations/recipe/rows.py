@@ -272,7 +272,10 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
             )
         )  # fmt: skip
     rows += _of_conditions(definition, label, null)
-    rows += [_share(*words, ours) for words in (*_COUNTS, *definition.shares)]
+    rows += [
+        _share(*words, ours)
+        for words in (*_COUNTS, *definition.shares_of([item.fields for item in loaded.items]))
+    ]
     if not loaded.items:  # users bring them
         about = "Share of the data that is not asked, by unit and reason."
         rows.append(_share("left_out", "Left out", "none", about, ours))

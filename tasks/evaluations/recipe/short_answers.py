@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
@@ -15,8 +16,10 @@ from tasks.evaluations.recipe.study import Nulls
 from tasks.evaluations.recipe.texts import Asked, Said, TextStudy, Written
 from tasks.judging.panel import Opinions
 from tasks.judging.rubric import normal
+from tasks.loop.positions import lettered, unmixed_rows
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import no_text
+from tasks.loop.rows import Metric
 from tasks.metrics.types import BoolArray, FloatArray
 
 
@@ -37,6 +40,11 @@ class ShortAnswerStudy(TextStudy):
         if self.loaded.code:
             return own_score.scored(self.loaded.code, item.fields, said.turns, self.definition.metric.bounds)
         return self.credits(item, said.text or "")[0], ""
+
+    def further_rows(self) -> Iterator[Metric]:
+        """Yield ``positions.unmixed_rows`` where accepted answers are letters of options."""
+        accepted = [self.definition.right(item.fields) for item in self.items]
+        yield from unmixed_rows(self.slices(), lettered([own[0] if own else "" for own in accepted]))
 
     def refused(self) -> str:
         file = self.definition.score
