@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.evaluations.imported import rows
-from tasks.evaluations.imported.study import ImportedAnswer, ImportedItem, ImportedParams, ImportedStudy
+from tasks.evaluations.imported.study import (
+    ImportedAnswer,
+    ImportedItem,
+    ImportedParams,
+    ImportedStudy,
+    option_hash,
+)
 from tasks.exchange import Log, LoggedMetric, LoggedSample, LogHeader
 from tasks.exchange.records import field_of
-from tasks.identity import digest
-from tasks.loop.replies import normal
 
 MOST_ITEMS = 2_000_000
 """Most samples of one model and task."""
@@ -130,7 +134,7 @@ def _item(name: str, sample: LoggedSample, choices: Choices) -> ImportedItem:
         right,
         tuple(map(len, sample.choices)),
         tuple(sample.also),
-        tuple(digest([normal(option)], 8) for option in sample.choices),
+        tuple(map(option_hash, sample.choices)),
     )
 
 

@@ -152,9 +152,12 @@ def recompute(
     tools = Tools(queries, _embedding(warehouse.home / "models"), printed)
     rows, n_tried = compare_cells(kind, content, chosen, tools, cells)
     (_, first), *_ = variants(kind.complete(content, chosen))
+    numbers = kind.numbers(content, first, tools)
+    for note in (note for named in numbers.known_names for note in named.notes):
+        say(note, style="yellow")
     rows += [
         ComparedCell(cell, number, agreement(cell, number.value), "")
-        for cell, number in kind.numbers(content, first, tools).further()
+        for cell, number in numbers.further()
         if _is_wanted(cell, tables)
     ]
     return rows, n_tried

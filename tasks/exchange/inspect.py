@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -161,17 +162,26 @@ def _samples(path: Path, header: LogHeader) -> Iterator[LoggedSample]:
     with reading(path, "log of Inspect"):
         library = _library()
         if path.suffix == ".eval":
-            whole: Iterator[Any] = library.read_eval_log_samples(
-                str(path),
-                all_samples_required=False,
-                resolve_attachments="core",
-                exclude_fields=_SPARED - {"attachments"},
+            options = {"resolve_attachments": "core", "exclude_fields": _SPARED - {"attachments"}}
+            names = library.read_eval_log(str(path), header_only=True).eval.dataset.sample_ids
+            whole: Iterator[Any] = (
+                _named_by_summaries(path, options)
+                if names is None
+                else library.read_eval_log_samples(str(path), all_samples_required=False, **options)
             )
             stream: Iterator[Any] = chain(whole, _in_chunks(path, library.EvalSample))
         else:
             stream = iter(library.read_eval_log(str(path), resolve_attachments="core").samples or ())
         for sample in stream:
             yield _sample(sample, header)
+
+
+def _named_by_summaries(path: Path, options: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the samples of a log whose header lists none, such as one that was written as a stream."""
+    library = _library()
+    for summary in library.read_eval_log_sample_summaries(str(path)):
+        with suppress(IndexError):  # it is in chunks
+            yield library.read_eval_log_sample(str(path), id=summary.id, epoch=summary.epoch, **options)
 
 
 def _in_chunks(path: Path, kind: Any) -> Iterator[Any]:

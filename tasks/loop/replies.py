@@ -131,11 +131,22 @@ def on_menu(value: object, menu: Iterable[str]) -> str | None:
     written = normal(value)
     if written in names:
         return names[written]
-    written = normal(unicodedata.normalize("NFKC", value))
+    written = _without_symbols(normal(unicodedata.normalize("NFKC", value)))
     for text in (written, _NOTE.sub("", written)):
         if (bare := text.strip(_OUTER)) in names:
             return names[bare]
     return _numbered(written.strip(_OUTER), names) or _first_clause(written, names)
+
+
+def _without_symbols(text: str) -> str:
+    """Return the text without emoji and other symbols at its ends, such as "yes ✅"."""
+    is_symbol = [unicodedata.category(each) in ("So", "Sk", "Cf") or each == "\ufe0f" for each in text]
+    begin, end = 0, len(text)
+    while begin < end and (is_symbol[begin] or text[begin].isspace()):
+        begin += 1
+    while end > begin and (is_symbol[end - 1] or text[end - 1].isspace()):
+        end -= 1
+    return text[begin:end]
 
 
 @lru_cache(maxsize=1 << 12)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -41,6 +42,8 @@ def renamed_field() -> Any:
 
 _NUMBER = re.compile(r"(?P<bound>[<>]?)\s*[+−-]?\d+(?:[.,](?P<decimals>\d+))?\s*(?P<more>\+?)")
 _NEAR = 0.01
+MOST_NAMES = 12
+"""Most names that one line lists."""
 _TOOL_FOLDERS = {"__pycache__", "node_modules", "venv", "site-packages", "__macosx"}
 
 
@@ -143,6 +146,41 @@ Files = Mapping[str, Sequence[Path]]
 """Name of a source -> its files, in the order of their paths; a missing source has no entry."""
 
 
+class Named(NamedTuple):
+    """Names of one kind, such as models, in the files and in the paper.
+
+    Attributes:
+        kind: plural, such as "models". found: in the files, spelled as in the paper where it has them.
+        printed: in the paper.
+    """
+
+    kind: str
+    found: Collection[str]
+    printed: Collection[str]
+
+    @property
+    def n_common(self) -> int:
+        """Return how many of the paper's names the files have."""
+        return len(set(self.found) & set(self.printed))
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what the files have and the paper lacks, and what of the paper's they lack."""
+        if not self.found or not self.printed:
+            return []
+        others, lacking = sorted({*self.found} - {*self.printed}), sorted({*self.printed} - {*self.found})
+        notes = [f"{self.kind} that the paper has no number of: {_few(others)}"] * bool(others)
+        if lacking:
+            n = f"{self.n_common} of the paper's {len(self.printed)} {self.kind} are in the files"
+            notes.append(f"{n}; without {_few(lacking)}")
+        return notes
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(repr, names[:MOST_NAMES])) + more
+
+
 @dataclass(frozen=True)
 class Numbers(Generic[D, O]):
     """Computes a paper's numbers from the content of its files, with one value for each tried option."""
@@ -152,11 +190,30 @@ class Numbers(Generic[D, O]):
     tools: Tools
 
     def number(self, cell: PrintedCell) -> RecomputedCell:
-        """Return the number of a printed cell, or the reason why there is none."""
+        """Return the number of a printed cell, or the reason why there is none. The reason of a number over
+        fewer models, or others, than the paper's says so.
+        """
         try:
-            return self._number(cell)
+            number = self._number(cell)
         except NoNumber as reason:
             return RecomputedCell(reason=str(reason))
+        if number.value is None or number.reason:
+            return number
+        fewer = (
+            f"over {each.n_common} of the paper's {len(each.printed)} {each.kind}"
+            for each in self.known_names
+            if each.kind in self.pooled(cell) and each.found and each.n_common < len(each.printed)
+        )
+        return number._replace(reason="; ".join(fewer))
+
+    @cached_property
+    def known_names(self) -> Sequence[Named]:
+        """Return the names in the files beside the paper's, by kind; what differs is listed (``Named``)."""
+        return ()
+
+    def pooled(self, cell: PrintedCell) -> Collection[str]:
+        """Return the kinds of ``known_names`` that a cell's number is over all of."""
+        return ()
 
     def _number(self, cell: PrintedCell) -> RecomputedCell:
         """Return the number of a printed cell. Raises NoNumber."""
@@ -291,9 +348,10 @@ def compare_cells(
 
 def _with_reason(row: ComparedCell, reason: str) -> ComparedCell:
     """Return the row, with the reason if it is known that its digits cannot be met."""
-    if not reason or row.agreement in ("equal", "not printed") or row.number.reason:
+    if not reason or row.agreement in ("equal", "not printed") or row.number.value is None:
         return row
-    return row._replace(number=row.number._replace(reason=reason))
+    reasons = filter(None, (reason, row.number.reason))
+    return row._replace(number=row.number._replace(reason="; ".join(reasons)))
 
 
 def agreement(cell: PrintedCell, value: float | None) -> Agreement:

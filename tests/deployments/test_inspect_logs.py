@@ -15,6 +15,7 @@ import pytest
 from deployments.show import inspect_logs
 from deployments.show.inspect_logs import AT_ONCE, safe_id, write_log
 from flows.runs import FinishedRun
+from tasks.exchange.inspect import logs
 from tasks.loop.samples import Sample, Score
 from tests.deployments.commands import refused
 
@@ -98,6 +99,16 @@ def test_log_has_interval_null_and_unscored_reason(tmp_path: Path) -> None:
     about = {name: log.eval.metadata[name] for name in ("config_hash", "engine_hash", "occasion")}
     assert about == {"config_hash": "c" * 16, "engine_hash": "e" * 16, "occasion": "2026-w48"}
     assert log.stats.model_usage[HOSTILE].total_tokens == 12
+
+
+def test_a_log_of_ours_is_read_by_import(tmp_path: Path) -> None:
+    """Its header lists no samples, because they are written as a stream."""
+    path = write_log(tmp_path, RUN, METRICS, [sample(), sample("2"), sample("a/b")])
+    assert path is not None
+    assert inspect_log.read_eval_log(str(path), header_only=True).eval.dataset.sample_ids is None
+    (log,) = logs(path)
+    assert log.samples is not None
+    assert len({each.id for each in log.samples()}) == 3
 
 
 def test_log_is_written_once_and_again_for_new_answers_or_damage(tmp_path: Path) -> None:

@@ -36,8 +36,7 @@ TREATMENT: Mapping[tuple[str, str], str] = {
         ("spectral", m): LIKELIHOODS
         for m in ("macro_f1", "rank_spearman", "reference_mass", "language_agreement")
     },
-    ("worldwise", "alignment"): "the paper names none; what has no text has no place on a dimension",
-    ("worldwise", "alignment_gain"): "ours; as alignment",
+    **{("worldwise", m): COUNTED for m in ("alignment", "alignment_gain")},
 }
 """(evaluation, headline) -> treatment of a lost answer, as in docs/intervals.md."""
 

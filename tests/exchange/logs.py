@@ -18,12 +18,12 @@ def sha(value: object) -> str:
 
 
 def documents(n: int, options: int = 4) -> list[dict[str, Any]]:
-    """Return n documents of a choice; the right options stand at all positions."""
+    """Return n documents of a choice; the right options stand at all positions, in each country too."""
     return [
         {
             "question": f"Which dish number {i} is usual at breakfast?",
             "choices": [f"dish {i} of kind {k}" for k in range(options)],
-            "label": (i * 7 + i // 3) % options,
+            "label": (i * 7 + i // 3 + i // 6) % options,
             "country": COUNTRIES[i % len(COUNTRIES)],
         }
         for i in range(n)

@@ -50,6 +50,11 @@ B = '{"verdict": "INCORRECT", "reason": "another answer"}'
         (f'[{{"key": "answer", {G[1:]}]', 1.0),
         ("The verdict is not CORRECT.", None),
         ("Not correct.", None),
+        ("Verdict: CORRECT ✅", 1.0),
+        ("❌ INCORRECT", 0.0),
+        ('{"answer": {"verdict": "✔️ CORRECT", "reason": "same answer"}}', 1.0),
+        ("✅", None),
+        ("👍🏽 CORRECT 👎 INCORRECT", None),
     ],
 )
 def test_direct_verdict(text: str, score: float | None, rubric: Rubric) -> None:

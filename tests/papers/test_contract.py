@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from pydantic import Field
 
+from deployments.cli.reproduce import reproduction, reproductions
 from tasks.papers.reproduction import (
     TRIED,
+    Named,
     NoNumber,
     Numbers,
     Options,
@@ -141,6 +143,51 @@ def test_folders_of_any_depth_are_searched_once(tmp_path: Path) -> None:
     found = find_files(tmp_path, by_name(SourceFiles("a", ("*.csv",), "")))["a"]
     assert found == [deepest / "found.csv"]
     subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # pytest's own deletion stops at 1,000 levels
+
+
+@pytest.mark.parametrize(("found", "expected"), [
+    ({"GPT-4o", "Qwen"}, []),
+    ({"GPT-4o"}, ["1 of the paper's 2 models are in the files; without 'Qwen'"]),
+    ({"GPT-4o", "Qwen", "mine"}, ["models that the paper has no number of: 'mine'"]),
+    ({"mine"}, [
+        "models that the paper has no number of: 'mine'",
+        "0 of the paper's 2 models are in the files; without 'GPT-4o', 'Qwen'",
+    ]),
+    (set(), []),
+])  # fmt: skip
+def test_names_that_files_or_paper_lack_are_listed(found: set[str], expected: list[str]) -> None:
+    assert Named("models", found, {"GPT-4o", "Qwen"}).notes == expected
+
+
+def test_many_names_are_listed_in_one_line_and_counted() -> None:
+    (note,) = Named("origins", {f"o{n:03d}" for n in range(60)} | {"a"}, {"a"}).notes
+    assert note.endswith("'o011' and 48 more")
+
+
+@pytest.mark.parametrize("paper", reproductions())
+def test_each_paper_compares_the_names_in_its_files_with_its_own(paper: str) -> None:
+    assert "known_names" in vars(reproduction(paper).numbers)
+
+
+class _Pooling(Numbers[int, Options]):
+    known_names = (Named("models", {"a", "b"}, {"a", "b", "c"}), Named("items", {"x"}, {"x"}))
+
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
+        if cell.table == "none":
+            raise NoNumber("no file")
+        return RecomputedCell(1.0, "of its own" if cell.table == "own" else "")
+
+    def pooled(self, cell: PrintedCell) -> tuple[str, ...]:
+        return () if cell.model else ("models", "items")
+
+
+@pytest.mark.parametrize(("table", "model", "reason"), [
+    ("1", "", "over 2 of the paper's 3 models"), ("1", "a", ""),
+    ("own", "", "of its own"), ("none", "", "no file"),
+])  # fmt: skip
+def test_a_number_over_fewer_than_the_papers_says_so(table: str, model: str, reason: str) -> None:
+    numbers = _Pooling(0, Options(), Tools({}, lambda *_: np.zeros((0, 0))))
+    assert numbers.number(cell("1", 1.0, table)._replace(model=model)).reason == reason
 
 
 def test_a_table_is_selected_by_its_number() -> None:

@@ -75,6 +75,17 @@ def test_hand_calculation_gives_mean_f1_over_models_and_benchmarks(folder: Path)
     assert figures["Figure 4", "claude", "Coverage"].value == pytest.approx(0.6)
 
 
+def test_a_mean_over_fewer_models_or_benchmarks_than_the_papers_says_so(folder: Path) -> None:
+    cells = (
+        printed("Thin vs. Thick", "mean F1-Macro", setting="thick"),
+        printed("1", "Size", dataset="CASA"),
+    )
+    mean, count = recomputed(folder, *cells)
+    assert mean.value is not None
+    assert mean.reason == "over 1 of the paper's 10 models; over 1 of the paper's 4 benchmarks"
+    assert (count.value, count.reason) == (2.0, "")
+
+
 def test_hand_calculation_gives_judged_scores(folder: Path) -> None:
     cells = [
         printed(THICK, "Coverage", models="lowest"),

@@ -32,7 +32,7 @@ _RECOMMENDS = re.compile(
     r"|(?:how|what) about|(?:why not|you (?:could|should|might)|please|then)"
     r" (?:try|make|cook|prepare)"
     r"|here(?: is| are|['’]s)|(?:go|going) (?:with|for)|let['’]s (?:try|make|cook|prepare|go with)"
-    r"|you(?:['’]ll| will| might| may| would)(?: really)? (?:enjoy|love|like)"
+    r"|you(?:['’](?:ll|d)| will| might| may| would)(?: really)? (?:enjoy|love|like)"
     r"|(?:just|exactly) the (?:thing|dish|recipe)|(?:recipe|dish) (?:(?:for you )?is|for|called|named)"
     r"|perfect (?:dish|recipe|breakfast|match)(?: for you)?(?: is| would be)?)\b",
     re.IGNORECASE,

@@ -412,6 +412,7 @@ def _read(task: ExplicationTask, text: str) -> tuple[dict[str, str], int | None]
         if filled.keys() >= set(task.final):
             return filled, start
         text = text[:start] + " " * (end - start) + text[end:]  # the form, repeated as an object
+    text = texts.as_lines(text)
     parts = texts.labelled_parts(task.labels, task.pattern, text)
     filled = _filled(task, ((label, content) for label, _, content in parts))
     begin, title = parts[0].begin if parts else None, task.title_section

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
-SCORES_VERSION = 8
+SCORES_VERSION = 9
 """Part of config_hash; raise it whenever reading, counting or averaging changes a number."""
 
 Condition = Literal["control", "treatment"]

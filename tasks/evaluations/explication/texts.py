@@ -55,7 +55,9 @@ _ARTICLES = (
 _ASIDE = r"(?:[*_`\"]*[ \t]*[(\[][^)\]\n]{0,60}[)\]])"
 _REST = r"(?:[ \t]+[^\W\d_][^\n:.?!#*]{0,38})"
 """Words that may follow a marked label before its end: "Ingredients for two", "Why it suits you"."""
-_PLAIN_REST = r"(?:[ \t]+(?:for|to follow|needed|required|used|list)\b[^\n:.?!]{0,30})?"
+_PLAIN_REST = (
+    r"(?:[ \t]+(?:for|to follow|needed|required|used|list|you(?:['’]ll| will)? need)\b[^\n:.?!]{0,30})?"
+)
 _CLOSE = r"(?:</\w{1,6}>|[*_`\"'“”)\]|#]*)"
 _COLON = rf"[ \t]*{_CLOSE}(?:[ \t]+(?:is|are))?[ \t]*[:：]{_CLOSE}"
 _DASH = rf"{_CLOSE}[ \t]*(?:[-–—=;]|[-=]>|→|\|)(?=[ \t]|(?-i:[A-Z]))"
@@ -83,6 +85,13 @@ WORDS = {
     for name, words in tomllib.loads((_FOLDER / "words.toml").read_text(encoding="utf-8")).items()
 }
 """Words that are no content: of forms, without meaning, of chats."""
+_ASKS = re.compile(
+    r"(?:I|[Ww]e) (?:(?:would|will|still|do) )*(?:need|require|want|have)(?: to know)?(?: some| a bit)?"
+    r" (?:more|your|further|to ask)|(?:[Pp]lease |[Ff]irst,? )*(?:[Tt]ell|[Ll]et) (?:me|us) "
+    r"|(?:[Ii]t )?[Dd]epends on "
+)
+"""Beginning of a content that asks for what is to be known first."""
+_BREAK = re.compile(r"<(?:br|/p|/li|/h\d|p|li)[ \t]*/?>", re.IGNORECASE)
 _WRAPPED = re.compile(
     r"\{(?P<a>[^{}]*|\{[^{}]*\})\}\.?|\[(?P<b>[^\[\]]*)\]\.?|<(?P<c>[^<>/]*)>\.?|\((?P<d>[^()]*)\)\.?",
     re.DOTALL,
@@ -232,6 +241,11 @@ def label_pattern(labels: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
     )
 
 
+def as_lines(text: str) -> str:
+    """Return the text with line breaks in the places of HTML's, of equal length."""
+    return _BREAK.sub(lambda match: "\n".rjust(len(match[0])), text)
+
+
 def labelled_parts(labels: Mapping[str, Sequence[str]], pattern: re.Pattern[str], text: str) -> list[Part]:
     """Return the labelled parts of a text in their order; pattern: ``label_pattern`` of their labels."""
     names = _names(labels)
@@ -268,6 +282,8 @@ def is_filled(content: str, label: str, holds: str, others: Sequence[str] = ()) 
     if n_form == len(own) or (_wrapped(inner) and n_form > len(own) / 2):
         return False
     if likeness(inner, holds) >= _ECHO or plain(inner) == plain(label):
+        return False
+    if _ASKS.match(inner):
         return False
     of_content = questions(content)
     return not of_content or plain(" ".join(of_content)) != plain(content)

@@ -16,6 +16,7 @@ from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, Harness
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.identity import NULL
+from tasks.loop import positions
 from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, mean_of, mean_row, scored, unscored
 from tasks.metrics.intervals import SHARE, UNBOUNDED
 from tasks.metrics.nulls import best_way
@@ -31,7 +32,7 @@ CONTROLS = {
 }
 SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "f1", "em"})
 """Metrics of the harness that lie in [0, 1]."""
-_OWN = {SCORE, "coverage", "unanswered", "truncated", "examples_evaluated"}
+_OWN = {SCORE, "coverage", "unanswered", "truncated", "examples_evaluated", positions.UNMIXED}
 """Reserved names; a metric of the harness with one of them is left out."""
 NOT_SCORED = "nothing was answered, or the task's scoring fails"
 
@@ -43,6 +44,7 @@ def model_rows(study: HarnessStudy, answers: Mapping[str, HarnessScores], nulls:
     for where, chosen in study.slices():
         rows += _headline_rows(study, answers, nulls, where, chosen)
         rows += _metric_rows(study, own.values, where, chosen)
+    rows += positions.unmixed_rows(study.slices(), study.orders)
     shown = [examples.source(item.task.library) for item in study.items]
     if any(shown):
         share = np.mean([place == examples.EVALUATED for place in shown])
@@ -181,6 +183,7 @@ def catalogue() -> list[dict[str, Any]]:
         "split for examples. The document itself is never among them. Others have a split of their own."
     )
     rows.append(_row("examples_evaluated", "Examples evaluated", shots, direction="none"))
+    rows.append(_row(positions.UNMIXED, positions.LABEL, positions.ABOUT, "chance", direction="none"))
     cut = "Share of documents whose context was cut on the left because it was longer than the model's."
     rows.append(_row("truncated", "Cut", cut, direction="lower"))
     return rows

@@ -16,12 +16,13 @@ from tasks.evaluations.harness.library import VERSION, HarnessTask, context_of, 
 from tasks.evaluations.recipe.study import HEADLINE
 from tasks.identity import digest
 from tasks.loop.pairs import Document, Pairs
+from tasks.loop.positions import NO_ORDER, Order, are_labels, has_order, lettered
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Clustered, Slice, slices
 from tasks.metrics.types import BoolArray
 
-SCORES_VERSION = 4
+SCORES_VERSION = 5
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
@@ -127,6 +128,13 @@ class HarnessStudy(Clustered):
                 if other is not None:
                     tasks[item.name] = other.name
         return tasks
+
+    @cached_property
+    def orders(self) -> Sequence[Order]:
+        """Return each item's options in the order that its prompt shows (``_orders``)."""
+        by_task = (_orders(task, [i for i in self.items if i.task is task]) for task in self.tasks.values())
+        known = {name: order for own in by_task for name, order in own.items()}
+        return [known[item.name] for item in self.items]
 
     @cached_property
     def by_name(self) -> Mapping[str, HarnessItem]:
@@ -238,6 +246,29 @@ def build_study(
         known = sorted({metric for task in tasks for metric in task.aggregations})
         raise ValueError(f"--metric: no task has {params.metric!r}; known: {', '.join(known)}")
     return HarnessStudy(params, {task.name: task for task in tasks}, tuple(items), by)
+
+
+def _orders(task: HarnessTask, items: Sequence[HarnessItem]) -> dict[str, Order]:
+    """Return item -> its options' order in the prompt: named by letters, or all shown; none if it shows none.
+
+    Of written answers it is known where all right ones are letters.
+    """
+    if task.writes:
+        golds = [own if isinstance(own := task.golds[item.doc], list) else [own] for item in items]
+        orders = lettered([str(own[0]) if own else "" for own in golds])
+        return dict(zip((item.name for item in items), orders, strict=True))
+    options = {item.name: task.choices(item.doc) if task.chooses else [] for item in items}
+    if task.library.multiple_input or not task.chooses or not has_order(list(options.values())):
+        return dict.fromkeys(options, NO_ORDER)
+    orders_of = {}
+    for item in items:
+        own, gold = options[item.name], task.golds[item.doc]
+        context = context_of(task.instances[item.doc][0])
+        text = context if isinstance(context, str) else "\n".join(turn["content"] for turn in context)
+        is_shown = are_labels(own) or all(option.strip() in text for option in own)
+        right = [] if item.doc in task.wrong_labels else gold if isinstance(gold, list) else [gold]
+        orders_of[item.name] = Order(right, len(own)) if is_shown else NO_ORDER
+    return orders_of
 
 
 def sampling_of(task: HarnessTask, seed: int) -> Sampling:

@@ -15,13 +15,14 @@ import numpy as np
 from tasks.evaluations.imported.study import ImportedAnswer, ImportedStudy
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.identity import NULL, digest
+from tasks.loop import positions
 from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row, scored
 from tasks.metrics.intervals import SHARE, UNBOUNDED
 from tasks.metrics.nulls import best_way, option_nulls, share_right
 from tasks.metrics.types import FloatArray
 
 SCORE, LOSS, STDERR = "score", "loss", "stderr"
-OWN = {SCORE, LOSS, STDERR, "coverage", "unanswered"}
+OWN = {SCORE, LOSS, STDERR, "coverage", "unanswered", positions.UNMIXED}
 """Names of our metrics; a log's metric with one of them gets the prefix ``log_``."""
 NO_NUMBER = "the log has no number for it"
 MOST_METRICS = 20
@@ -74,6 +75,7 @@ def model_rows(
     if known.size > 1:
         error = float(known.std(ddof=1) / np.sqrt(known.size))
         rows.append(scored(STDERR, OVERALL, error, (known.size, scores.values.size - known.size)))
+    rows += positions.unmixed_rows(study.slices(), study.orders)
     rows += _further(study, answers)
     return [*rows, *count_rows(scores.lost)]
 
@@ -163,6 +165,13 @@ def catalogue() -> list[dict[str, Any]]:
     return [
         _row(SCORE, "Score", f"{of}; higher is better.", "higher", null, is_headline=True),
         _row(LOSS, "Loss", f"{of}; lower is better.", "lower", is_headline=True),
+        _row(
+            positions.UNMIXED,
+            positions.LABEL,
+            f"{positions.ABOUT} A log does not say whether the prompt showed the options.",
+            null="chance",
+            bounds=SHARE,
+        ),
         _row(
             STDERR,
             "Standard error",

@@ -14,6 +14,8 @@ from pydantic import Field
 from tasks.engines.protocols import Ability
 from tasks.evaluations.contract import Params, Rows
 from tasks.identity import digest
+from tasks.loop.positions import LETTERS, NO_ORDER, NUMBERS, Order, has_order, lettered
+from tasks.loop.replies import normal
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import Clustered, Slice, slices
 from tasks.loop.samples import Sample
@@ -22,7 +24,7 @@ from tasks.metrics.types import BoolArray
 from tasks.parsing import parse_json
 
 NAME = "imported"
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 KNOBS = {"harness", "task", "version", "task_settings", "metric", "direction", "scale", "cluster", "by"}
@@ -34,6 +36,14 @@ TASK = "task"
 _AT_ONCE = 1000
 """Items in one row of stored content."""
 NOT_RUN = "its answers come from logs, so nothing can be run: culturemeter import PATH takes logs"
+
+
+def option_hash(option: str) -> str:
+    """Return the hash by which an option's text is stored; options that differ in case are equal."""
+    return digest([normal(option)], 8)
+
+
+_LABELS = {option_hash(name): name for names in (*LETTERS, *NUMBERS) for name in names}
 
 
 class ImportedParams(Params):
@@ -161,6 +171,18 @@ class ImportedStudy(Clustered):
             name: [item.slices[place] for item in self.items] for place, name in enumerate(self.params.by)
         }
         return slices(columns, len(self.items))
+
+    @cached_property
+    def orders(self) -> Sequence[Order]:
+        """Return each item's options in their order, or letters' where right outputs are letters."""
+        items = self.items
+        if not any(item.right >= 0 for item in items):
+            return lettered([item.target for item in items])
+        options = [item.options for item in items if item.right >= 0]
+        names = [[_LABELS.get(option, option) for option in own] for own in options]
+        if all(options) and not has_order(names):
+            return [NO_ORDER] * len(items)
+        return [Order((item.right,), len(item.lengths)) if item.right >= 0 else NO_ORDER for item in items]
 
     @cached_property
     def materials(self) -> dict[str, str]:

@@ -155,6 +155,10 @@ class Recipe(PackRow):
         """Return the file whose rows are asked, by name."""
         return self.items
 
+    def shares_of(self, items: Sequence[Mapping[str, str]]) -> Sequence[tuple[str, str, str, str]]:
+        """Return ``shares`` as far as items with these fields may have them."""
+        return self.shares
+
     @property
     def columns(self) -> dict[str, Sequence[str]]:
         """Return field -> the columns of the items that it names; "" is none."""

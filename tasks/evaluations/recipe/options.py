@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field
-from scipy.stats import binom
 
 from tasks.engines.protocols import Message
 from tasks.evaluations.contract import Completions, GenerationParams, Params
@@ -37,10 +36,11 @@ from tasks.evaluations.recipe.texts import writing_knobs
 from tasks.judging.panel import Opinions
 from tasks.judging.rubric import normal
 from tasks.loop.items import OptionLogprobs, OptionScores, Question
+from tasks.loop.positions import ABOUT, LABEL, UNMIXED, Order, has_order, unmixed_rows
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import NO_ANSWER, no_text, unreadable
 from tasks.loop.requests import Engine, Request
-from tasks.loop.rows import Metric, scored
+from tasks.loop.rows import Metric
 from tasks.loop.samples import Sample, Score, listed
 from tasks.metrics.nulls import option_nulls, share_right
 from tasks.metrics.types import FloatArray
@@ -54,12 +54,6 @@ NO_LETTER = "no option was named"
 
 CHOICES_AT_ONCE = 128
 """Questions of a choice: what those of one call begin with is run once."""
-
-MIXED = 0.15
-"""Greatest excess over chance of the share of right options at one position that counts as mixed."""
-
-LEVEL = 0.001
-"""Probability, at most, of the right options of a mixed set to count as not mixed in one slice."""
 
 _AROUND = " .:)(]['\"*`\n"
 _SAID = re.compile(
@@ -97,12 +91,7 @@ class Choice(Recipe):
             "Another question", "The same number where another item's question stands over the options."
         ),
     }
-    shares = (
-        (
-            "unmixed_positions", "Not mixed", "none",
-            "Share of right options at the commonest position, where they are not mixed; null: chance.",
-        ),
-    )  # fmt: skip
+    shares = ((UNMIXED, LABEL, "none", ABOUT),)
 
     options: Columns
     answer: Name
@@ -351,24 +340,13 @@ class ChoiceStudy(RecipeStudy):
         return {self.definition.metric.name: scores}
 
     def further_rows(self) -> Iterator[Metric]:
-        """Yield the share of right options at the commonest position in each slice where they are not mixed.
-
-        A model that always prefers this position gains there. Options that are the same in every item, such
-        as true and false, have no order that could be mixed. A model sees no order that the prompt does not
-        show.
-        """
+        """Yield ``positions.unmixed_rows``. A model sees no order that the prompt does not show."""
         options = [self.options(item) for item in self.items]
-        if not self.definition.shows_options or len(set(options)) < 2:
-            return
-        right = np.array([self.right(item) for item in self.items])
-        chance = np.array([1 / len(each) for each in options])
-        for where, chosen in self.slices():
-            n, commonest = int(chosen.sum()), int(np.bincount(right[chosen]).max())
-            expected = float(chance[chosen].mean())
-            # Of as many positions as there are, the commonest is tested.
-            by_accident = binom.sf(commonest - 1, n, expected) / expected
-            if commonest / n > expected + MIXED and by_accident < LEVEL:
-                yield scored("unmixed_positions", where, commonest / n, (n, 0), null=expected)
+        if self.definition.shows_options and has_order(options):
+            orders = [
+                Order((self.right(item),), len(own)) for item, own in zip(self.items, options, strict=True)
+            ]
+            yield from unmixed_rows(self.slices(), orders)
 
     def samples(self, completions: Completions) -> Iterator[Sample]:
         for condition in self.conditions:

@@ -266,7 +266,8 @@ def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
             about = f"p of the difference of {name} from {first}, adjusted by Holm for {n} differences."
             of_test = ("p-value", *SHARE, "none", about, "none", NO_TEST)
             rows.append(_ours(f"{name}_p_holm", f"{minus}: p", *of_test))
-    rows += [_share(*words) for words in (*_COUNTS, *definition.shares)]
+    there = definition.shares_of([item.fields for item in loaded.items])
+    rows += [_share(*words) for words in (*_COUNTS, *there)]
     if not loaded.items:  # users bring them
         about = "Share of the data that is not asked, by unit and reason."
         rows.append(_share("left_out", "Left out", "none", about))

@@ -18,8 +18,10 @@ from tasks.evaluations.recipe.study import Nulls
 from tasks.evaluations.recipe.texts import Asked, Said, TextStudy, Written
 from tasks.judging.panel import Opinions
 from tasks.judging.rubric import normal
+from tasks.loop.positions import ABOUT, LABEL, UNMIXED, lettered, unmixed_rows
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import no_text
+from tasks.loop.rows import Metric
 from tasks.metrics.types import BoolArray, FloatArray
 
 
@@ -48,6 +50,7 @@ class ShortAnswer(TextRecipe):
 
     recipe = SHORT
     nulls = ("commonest", "other_answer")
+    shares = ((UNMIXED, LABEL, "none", ABOUT),)
 
     accepted: str = ""
     score: str = ""
@@ -78,6 +81,11 @@ class ShortAnswer(TextRecipe):
             if name not in self.model_fields_set:
                 continue
             yield Flaw(name, f"{self.score} gives the scores, so this is not read", "remove one of them")
+
+    def shares_of(self, items: Sequence[Mapping[str, str]]) -> Sequence[tuple[str, str, str, str]]:
+        """Return ``shares`` if right answers are letters of options, which may be unmixed."""
+        firsts = [(self.right(fields) or ("",))[0] for fields in items]
+        return self.shares if any(order.n for order in lettered(firsts)) else ()
 
     def weights_of(self, fields: Mapping[str, str]) -> tuple[float, ...]:
         """Return the score of each accepted answer: the greatest weight is 1."""
@@ -117,6 +125,11 @@ class ShortAnswerStudy(TextStudy):
         if self.loaded.code:
             return own_score.scored(self.loaded.code, item.fields, said.turns, self.definition.metric.bounds)
         return self.credits(item, said.text or "")[0], ""
+
+    def further_rows(self) -> Iterator[Metric]:
+        """Yield ``positions.unmixed_rows`` where accepted answers are letters of options."""
+        accepted = [self.definition.right(item.fields) for item in self.items]
+        yield from unmixed_rows(self.slices(), lettered([own[0] if own else "" for own in accepted]))
 
     def refused(self) -> str:
         file = self.definition.score

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 5
+SCORES_VERSION = 6
 """Part of config_hash; raise it whenever the arithmetic of scores changes a number."""
 
 MINILM = "embedded:all-minilm-l6-v2"
@@ -99,8 +99,9 @@ class WorldwiseParams(GenerationParams):
         "own words, each of the first three as often as it is named",
     )
     unread: Literal["unscored", "zero"] = Field(
-        "unscored",
-        description="alignment of an answer that cannot be read: none, or 0 as in WorldWiseAI 2024",
+        "zero",
+        description="alignment of an answer that is refused, empty, cut off or cannot be read: 0 as in "
+        "WorldWiseAI 2024, so that a lost answer never raises a number, or none",
     )
     reproduce: bool = Field(
         False,

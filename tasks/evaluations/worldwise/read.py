@@ -1,6 +1,6 @@
 """Reads the answers of one model and scores each sample of the study. Pure.
 
-An answer needs a decision, a value of the list and an explanation; else it is unscored, with the reason.
+An answer needs a decision, a value of the list and an explanation; else it is lost, with the reason.
 Values keep the order in which they are named. Values that are not on the list are left out, and a repeated
 value counts once. So an answer may have fewer than three; shares are over the values named. Complete JSON
 counts even if the model was stopped after it. Free text that was stopped does not count, since its missing
@@ -247,10 +247,10 @@ class Placed:
     repetitions.
 
     Attributes:
-        primary: [C, S, R] score on the scenario's primary dimension, -2 to 2, NaN where unscored.
-        alignment: [C, S, R] alignment of primary with the culture's target, 0 to 10, NaN where unscored and
-            for the baseline.
-        reasons: [C, S, R] why a sample is unscored, "" where it is scored.
+        primary: [C, S, R] score on the scenario's primary dimension, -2 to 2, NaN where there is none.
+        alignment: [C, S, R] alignment of primary with the culture's target, 0 to 10; 0 for a lost answer
+            (``lost_answers``), NaN where unscored and for the baseline.
+        reasons: [C, S, R] why a sample has no position, "" where it has one.
     """
 
     primary: FloatArray
@@ -356,7 +356,7 @@ def score_answers(
     return WorldwiseScores(
         scores=scores,
         primary=primary,
-        alignment=_with_failures(study, aligned(study, primary), reasons, completed),
+        alignment=_with_lost(study, aligned(study, primary), reasons.reshape(study.shape)),
         reasons=reasons.reshape(study.shape),
         decisions=decisions.reshape(study.shape),
         choices=choices.reshape(*study.shape, N_VALUES),
@@ -367,18 +367,21 @@ def score_answers(
     )
 
 
-def _with_failures(
-    study: WorldwiseStudy, points: FloatArray, reasons: Reasons, completed: Mapping[Key, Completion]
-) -> FloatArray:
-    """Return [C, S, R] the alignments; the parameter ``unread`` may set 0 for answers that could
-    not be read.
+def lost_answers(study: WorldwiseStudy, reasons: Reasons) -> BoolArray:
+    """Return whether each answer of ``reasons`` is lost and counts as one without any alignment.
+
+    The parameter ``unread`` may leave it unscored. A text that the embedder cannot place is unscored.
     """
     if study.params.unread == "unscored":
-        return points
-    is_there = np.array([key in completed for key, _ in study.places()]).reshape(study.shape)
-    failed = (reasons.reshape(study.shape) != "") & is_there & np.isnan(points)
-    failed[0] = False
-    return np.where(failed, 0.0, points)
+        return np.zeros(reasons.shape, dtype=np.bool_)
+    return ~np.isin(reasons, ["", NO_ANSWER, NO_VECTOR])
+
+
+def _with_lost(study: WorldwiseStudy, points: FloatArray, reasons: Reasons) -> FloatArray:
+    """Return [C, S, R] the alignments, 0 for lost answers with a target."""
+    lost = lost_answers(study, reasons) & ~np.isnan(study.content.targets)[:, :, None]
+    lost[0] = False
+    return np.where(lost, 0.0, points)
 
 
 def on_primary(study: WorldwiseStudy, scores: FloatArray) -> FloatArray:

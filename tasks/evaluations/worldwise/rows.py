@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.evaluations.worldwise.read import NO_VECTOR, Placed, Space, aligned
+from tasks.evaluations.worldwise.read import NO_VECTOR, Placed, Space, aligned, lost_answers
 from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop import rows as metric_rows
 from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, main_reason, mean_of, scored, unscored
@@ -33,7 +33,7 @@ from tasks.metrics.alignment import (
     shuffled_alignments,
 )
 from tasks.metrics.intervals import SHARE, UNBOUNDED, mean_interval
-from tasks.metrics.types import BoolArray, FloatArray, IntArray
+from tasks.metrics.types import FloatArray, IntArray
 
 
 class CultureGroup(NamedTuple):
@@ -144,17 +144,17 @@ def null_models(study: WorldwiseStudy, space: Space) -> dict[str, Placed]:
     return {model: _placed(study, _profile(study, space, null)) for model, null in MODELS.items()}
 
 
-def _has_place(placed: Placed) -> BoolArray:
-    """Return [C, S, R] whether an answer has a position and a target."""
-    known: BoolArray = ~(np.isnan(placed.alignment) | np.isnan(placed.primary))
-    return known
-
-
 def null_alignments(study: WorldwiseStudy, space: Space, placed: Placed) -> dict[str, FloatArray]:
-    """Return null -> [C, S, R] its alignment where the model's answer has a position; NaN elsewhere."""
-    shape, known = placed.primary.shape, _has_place(placed)
+    """Return null -> [C, S, R] its alignment where the model has one; NaN elsewhere.
+
+    A lost answer, which might have been any, never lowers a null: in ``unprompted`` it stands where the
+    targets are nearest on average, in ``shuffled`` where the other cultures' are.
+    """
+    shape, known = placed.primary.shape, ~np.isnan(placed.alignment)
     profiles = {null: np.broadcast_to(_profile(study, space, null), shape) for null in MODELS.values()}
-    profiles["unprompted"] = np.broadcast_to(placed.primary[:1], shape)
+    nearest = np.median(study.content.targets[1:], axis=0)[:, None]
+    unprompted = np.where(lost_answers(study, placed.reasons[0]), nearest, placed.primary[0])
+    profiles["unprompted"] = np.broadcast_to(unprompted, shape)
     alignments = {null: aligned(study, primary) for null, primary in profiles.items()}
     alignments["shuffled"] = _shuffled(study, placed)
     return {null: np.where(known, alignments[null], np.nan) for null in NULLS}
@@ -191,12 +191,15 @@ def _shuffled(study: WorldwiseStudy, placed: Placed) -> FloatArray:
     n = len(targets)
     if n < 2:
         return means
-    culture, scenario, repetition = np.nonzero(_has_place(placed))
+    nearest = np.array([np.median(np.delete(targets, c, axis=0), axis=0) for c in range(n)])
+    scores = np.where(np.isnan(placed.primary[1:]), nearest[:, :, None], placed.primary[1:])
+    culture, scenario, repetition = np.nonzero(~np.isnan(placed.alignment[1:]))
     if culture.size:
         rotations = (np.arange(n) + np.arange(1, n)[:, None]) % n
-        scores = placed.primary[culture, scenario, repetition]
-        of_each = shuffled_alignments(targets, culture - 1, scenario, scores, rotations)
-        means[culture, scenario, repetition] = of_each.mean(axis=0)
+        of_each = shuffled_alignments(
+            targets, culture, scenario, scores[culture, scenario, repetition], rotations
+        )
+        means[culture + 1, scenario, repetition] = of_each.mean(axis=0)
     return means
 
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +20,7 @@ from tasks.evaluations.culturall.matching.choices import LETTERS
 from tasks.packs.published import PublishedRow, Text, read_all, read_each, read_rows, validate
 from tasks.papers.reproduction import (
     Files,
+    Named,
     Numbers,
     Options,
     PrintedCell,
@@ -128,6 +130,11 @@ def read(files: Files, options: CulturallReproduced) -> tuple[CulturallFiles, Se
 
 class CulturallNumbers(Numbers[CulturallFiles, CulturallReproduced]):
     """Accuracies in percent, and numbers of items."""
+
+    @cached_property
+    def known_names(self) -> Sequence[Named]:
+        ids = {cell.parts["id"] for cell in self.tools.printed if "id" in cell.parts}
+        return [Named("settings", self.content.answers, ids)]
 
     def _number(self, cell: PrintedCell) -> RecomputedCell:
         if cell.metric.startswith("Items"):

@@ -5,7 +5,7 @@ their published formats; results and ratings have this project's formats.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -21,6 +21,7 @@ from tasks.metrics.types import FloatArray
 from tasks.packs.published import Lower, PublishedRow, Row, Text, read_all, read_each, read_rows
 from tasks.papers.reproduction import (
     Files,
+    Named,
     Numbers,
     Options,
     PrintedCell,
@@ -74,6 +75,11 @@ JUDGED = {"Coverage": "normad", "Specificity": "specnorm", "Connotation": "casa"
 """Metric -> its benchmark."""
 AGREEMENT = ("Krippendorff's alpha", "kappa of people", "Pearson r", "kappa of judge and people")
 JUDGE, NULL = "judge", "null"
+MODELS = (
+    "GPT-4o", "GPT-4.1", "Claude Sonnet 3.7", "Claude Sonnet 4", "Claude Opus 4", "LLaMA 3.1-70B Turbo",
+    "LLaMA 4 Scout-17B", "Qwen 2.5-72B Turbo", "Qwen 3-235B A22B", "DeepSeek V3",
+)  # fmt: skip
+"""The paper's models, as its section Experiments names them."""
 NO_NAMES = "the text names a range of several models, not each model's number"
 NO_FILE = "no published file has it"
 
@@ -150,6 +156,22 @@ def read(files: Files, options: CureReproduced) -> tuple[CureFiles, Sequence[str
 
 class CureNumbers(Numbers[CureFiles, CureReproduced]):
     """Sizes, cues, F1 and judged scores."""
+
+    @cached_property
+    def known_names(self) -> Sequence[Named]:
+        own = [r for r in self.content.results if not r.model.startswith(NULL)]
+        models = model_names([r.model for r in own], MODELS, self.options.names)
+        rated = {r.metric.capitalize() for r in self.content.ratings}
+        return [
+            Named("models", set(models.values()), MODELS),
+            Named("benchmarks", {r.benchmark for r in own}, set(LOADERS)),
+            Named("rated metrics", rated, {*JUDGED, "Binary correctness"}),
+        ]
+
+    def pooled(self, cell: PrintedCell) -> Collection[str]:
+        if cell.metric == "mean F1-Macro":
+            return ("models", "benchmarks")
+        return ("models",) if cell.metric in JUDGED and "models" in cell.parts else ()
 
     def _number(self, cell: PrintedCell) -> RecomputedCell:
         match cell.metric:

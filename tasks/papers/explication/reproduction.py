@@ -17,6 +17,7 @@ from tasks.metrics.agreement import OppositeOrder, opposite_order
 from tasks.packs.published import Lower, PublishedRow, Text, read_all
 from tasks.papers.reproduction import (
     Files,
+    Named,
     NoNumber,
     Numbers,
     Options,
@@ -129,6 +130,11 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
                     cell = PrintedCell("Figure 4", self.names[model], {"condition": condition}, metric)
                     n = sum(grade is not None for grade in grades)
                     yield cell, RecomputedCell(_mean(grades), null=null, null_name="all models", n=n)
+
+    @cached_property
+    def known_names(self) -> Sequence[Named]:
+        printed = {cell.model for cell in self.tools.printed if cell.model}
+        return [Named("models", set(self.names.values()), printed)]
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -156,7 +156,7 @@ def rankings_of(content: FmlamaFiles, model: str, language: str, names: Mapping[
     folders = {
         ranking.model: None
         for ranking in content.rankings
-        if ranking.language == language and model in _labels(ranking.model, names)
+        if ranking.language == language and model in labels(ranking.model, names)
     }
     return [r for r in content.rankings if (r.model, r.language) == (next(iter(folders), None), language)]
 
@@ -215,7 +215,8 @@ def mark_score(dish: MarkedDish, rule: str) -> tuple[float, float]:
     return n / len(dish.predicted_ingredient), direct / len(dish.predicted_ingredient)
 
 
-def _labels(folder: str, names: Mapping[str, str]) -> tuple[str, ...]:
+def labels(folder: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the paper's names of the model that a folder of rankings is of."""
     return (names[folder],) if folder in names else FOLDERS.get(folder, (folder,))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -17,11 +17,21 @@ from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama import rankings
 from tasks.papers.fmlama.files import SOURCES, FmlamaFiles, FmlamaReproduced, Ranking, complete, read
 from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, orders, origin_groups, random_baseline
-from tasks.papers.reproduction import NoNumber, Numbers, PrintedCell, RecomputedCell, Reproduction, agreement
+from tasks.papers.reproduction import (
+    Named,
+    NoNumber,
+    Numbers,
+    PrintedCell,
+    RecomputedCell,
+    Reproduction,
+    agreement,
+)
 
 LANGUAGES = {"9": "ar", "10": "zh", "11": "he", "12": "ko", "13": "ru"}
 """Number of a table -> language of its dishes and templates; all other tables are English."""
 BERT_TABLE = "8"
+TEMPLATES = 5
+"""Templates of each prompt language (section 4.2), over which a model's numbers are means."""
 MEANS = ("Avg.", "Average")
 DUMB = "Dumb Base"
 NO_VECTORS = "no word vectors (--word-vectors)"
@@ -81,6 +91,25 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
             case "Correlation" | "Corr.":
                 return self._correlation(cell, language)
         raise NoNumber(NO_FILE)
+
+    @cached_property
+    def known_names(self) -> Sequence[Named]:
+        cells, names = self.tools.printed, self.options.names
+        models = {cell.model for cell in cells} - {*MEANS, DUMB, ""}
+        found = {name for ranking in self.content.rankings for name in rankings.labels(ranking.model, names)}
+        judged = {cell.parts["origin"] for cell in cells if cell.metric == "MES" and "origin" in cell.parts}
+        marked = {self.groups.get(name, name) for name in (*self.content.marks, *self.content.predictions)}
+        languages = {ranking.language for ranking in self.content.rankings}
+        return [
+            Named("models", found, models),
+            Named("languages of rankings", languages, {"en", *LANGUAGES.values()}),
+            Named("languages of dishes", self.content.dishes, {"en", *LANGUAGES.values()}),
+            Named("origins with marks", marked, judged - {ALL, ALL.capitalize()}),
+        ]
+
+    def pooled(self, cell: PrintedCell) -> Collection[str]:
+        is_all = cell.metric == "MES" and cell.parts.get("origin", ALL).casefold() == ALL.casefold()
+        return ("origins with marks",) if is_all else ()
 
     @cached_property
     def columns(self) -> dict[str, list[str]]:
@@ -163,12 +192,14 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
         """Return a column's number for an origin: the mean or the standard deviation over templates."""
         metric, is_sd = cell.metric.removesuffix(" sd"), cell.metric.endswith(" sd")
         values, chance, n = self._templates(cell.model, language, origin, metric, number == BERT_TABLE)
+        is_short = cell.model != DUMB and values.size < TEMPLATES
+        fewer = f"over {values.size} of the paper's {TEMPLATES} templates" * is_short
         if not is_sd:
             name = "ten at random" if cell.model == DUMB else "random order"
-            return RecomputedCell(float(values.mean()), null=float(chance.mean()), null_name=name, n=n)
+            return RecomputedCell(float(values.mean()), fewer, float(chance.mean()), name, n)
         if values.size < 2:
             raise NoNumber("a standard deviation needs two templates")
-        return RecomputedCell(float(values.std(ddof=1)), n=n)
+        return RecomputedCell(float(values.std(ddof=1)), fewer, n=n)
 
     def _templates(
         self, model: str, language: str, origin: str, metric: str, is_bert: bool = False

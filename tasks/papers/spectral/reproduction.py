@@ -30,6 +30,7 @@ from tasks.metrics.types import CATEGORIES, FloatArray
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each
 from tasks.papers.reproduction import (
     Files,
+    Named,
     Numbers,
     Options,
     PrintedCell,
@@ -215,6 +216,20 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
         likeness = {words: ratio(" ".join(name[: len(words)]), " ".join(words)) for words in domains}
         nearest = max(likeness, key=lambda words: (likeness[words], len(words)), default=())
         return domains[nearest] if nearest and likeness[nearest] >= SAME_NAME else ""
+
+    @cached_property
+    def known_names(self) -> Sequence[Named]:
+        printed = {cell.parts["domain"].casefold() for cell in self.tools.printed if "domain" in cell.parts}
+        ranked, listed = (
+            {row.domain.casefold() for row in rows} for rows in (self.content.rankings, self.content.items)
+        )
+        models = {cell.model for cell in self.tools.printed if cell.model}
+        labels = {*self.content.probabilities, *(row.model for row in self.content.spectra)}
+        found = model_names(labels, models, self.options.names).values()
+        return [
+            Named("ranked domains", ranked, printed), Named("domains with items", listed, printed),
+            Named("models", set(found), models),
+        ]  # fmt: skip
 
     @cached_property
     def label_of(self) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 
@@ -15,7 +15,7 @@ from tasks.metrics.alignment import bucketed_profile, culture_distances, hofsted
 from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.value_shift import persona_shift
-from tasks.papers.reproduction import NoNumber, Numbers, PrintedCell, RecomputedCell, Reproduction
+from tasks.papers.reproduction import Named, NoNumber, Numbers, PrintedCell, RecomputedCell, Reproduction
 from tasks.papers.worldwise.files import SOURCES, WorldwiseFiles, WorldwiseOptions, complete, read
 from tasks.papers.worldwise.program import dimension_name
 from tasks.papers.worldwise.recount import (
@@ -102,6 +102,28 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         else:
             raise NoNumber("this number is not implemented")
         return self._with_null(cell, partial(self._pooled, number), self._chosen(cell))
+
+    @cached_property
+    def known_names(self) -> Sequence[Named]:
+        if self.content.answers is None:
+            return ()
+        cells, table = self.tools.printed, self.labels
+        cultures = {self.culture(cell.parts["culture"]) for cell in cells if "culture" in cell.parts}
+        lines = [
+            Named("models", set(table.model.tolist()), {cell.model for cell in cells if cell.model}),
+            Named("cultures", set(table.culture.tolist()), cultures),
+        ]
+        known = {str(row["scenario"]) for row in self.content.scenarios or ()}
+        return [*lines, Named("scenarios", set(table.scenario.tolist()), known)]
+
+    def pooled(self, cell: PrintedCell) -> Collection[str]:
+        if cell.metric == "normalized score":
+            return ()
+        of_scenarios = dict.fromkeys(("scenario id", "category", "dimension"), "scenarios")
+        own = {"culture": "cultures"} | of_scenarios
+        given = {own[part] for part in cell.parts if part in own} | ({"models"} if cell.model else set())
+        given |= {"cultures"} if cell.metric in VALUE_METRICS else set()  # without a culture: no persona
+        return {"models", "cultures", "scenarios"} - given
 
     @cached_property
     def labels(self) -> Recount:

@@ -25,7 +25,8 @@ FORMS = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding=
 
 Missed and wrongly read at first contact: 27 of 65 and 0 of 42; then, each after the reader was mended: 10 of
 42 and 1 of 32, 8 of 30 and 1 of 22, 7 of 25 and 0 of 12, 1 of 22 and 1 of 12, 4 of 20 and 0 of 10, 3 of 25
-and 0 of 12. Three of the four of the sixth have labels in other languages than the form's: not read.
+and 0 of 12, 3 of 20 and 1 of 10 (with further texts of what was mended then). Three of the four of the sixth
+have labels in other languages than the form's: not read.
 """
 
 

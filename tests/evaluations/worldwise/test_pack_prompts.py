@@ -97,7 +97,7 @@ def test_unreadable_answer_is_unscored_or_zero_by_parameter(make_study: MakeStud
         assert points[3] > 0
         mean = next(row for row in alignment_rows(own, space_of(own), scored(own, answers)))
         assert (mean.metric, mean.n_scored) == ("alignment", 10 + (unread == "zero"))
-    assert make_study(unread="zero").config_hash() != make_study().config_hash()
+    assert make_study(unread="unscored").config_hash() != make_study().config_hash()
 
 
 def test_program_rule_counts_phrases_in_the_whole_response(make_study: MakeStudy) -> None:

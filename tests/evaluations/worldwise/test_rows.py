@@ -79,7 +79,7 @@ def test_one_culture_has_no_shuffled_null_and_one_answer_no_spread(make_study: M
 
 
 def test_refused_answers_leave_every_row_unscored_with_the_commonest_reason(make_study: MakeStudy) -> None:
-    study = make_study(repetitions=2)
+    study = make_study(repetitions=2, unread="unscored")
     full = rows_of(study, any_answers(study))
     refusing = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
     rows = rows_of(study, refusing)
@@ -92,13 +92,41 @@ def test_refused_answers_leave_every_row_unscored_with_the_commonest_reason(make
                          ("value_share", "IN:group_loyalty")):  # fmt: skip
         assert one(rows, metric, name).unscored_reason == "refused"
     # The commonest reason is given, whatever their order in code points.
-    single = make_study()
+    single = make_study(unread="unscored")
     refusing = {sample.key: Completion("", "refusal", 9, 1) for sample in single.samples}
     cut = Completion("{", "length", 9, 1)
     refusing |= {("IN", "i1", 0): cut, ("MX", "i1", 0): cut, ("MX", "i2", 0): cut}
     rows = rows_of(single, refusing)
     assert one(rows, "alignment", "IN").unscored_reason == "refused"
     assert one(rows, "alignment", "MX").unscored_reason == "cut off at max_tokens"
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), share=st.floats(0.05, 1.0), shape=st.sampled_from(["all", "two cultures"]))
+def test_lost_answers_never_raise_alignment_or_its_gain(
+    make_study: MakeStudy, seed: int, share: float, shape: str
+) -> None:
+    """Whichever answers are refused, cut off or unreadable, with and without a persona."""
+    study, draw = make_study(**SHAPES[shape]), random.Random(seed)
+    answers = {
+        sample.key: completion(f"So at {tuple(round(draw.uniform(-1.9, 1.9), 2) for _ in range(3))}")
+        for sample in study.samples
+    }
+    lost = [
+        Completion("", "refusal", 1, 1),
+        Completion("{", "length", 1, 1),
+        Completion("Well.", "stop", 1, 1),
+    ]
+    fewer = {key: draw.choice(lost) if draw.random() < share else own for key, own in answers.items()}
+    before, after = (null_rows(study, space_of(study), scored(study, each)) for each in (answers, fewer))
+    for metric in ("alignment", "alignment_gain"):
+        old, new = one(before, metric).value, one(after, metric).value
+        assert old is not None
+        assert new is not None
+        assert new <= old + 1e-9
+    assert one(after, "alignment").n_scored == one(before, "alignment").n_scored
+    if all(own in lost for own in fewer.values()):
+        assert one(after, "alignment").value == 0
 
 
 def test_missing_baseline_leaves_alignment_scored(make_study: MakeStudy) -> None:

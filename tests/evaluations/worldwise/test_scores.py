@@ -80,7 +80,7 @@ def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> 
     assert answers.reasons[1, :, 0].tolist() == ["refused", NO_VECTOR, "", ""]
     assert answers.reasons[2, 2, 0] == NO_ANSWER
     assert np.isnan(answers.scores[1, :2]).all()
-    assert np.isnan(answers.alignment[1, :2]).all()
+    np.testing.assert_equal(answers.alignment[1, :2, 0], [0.0, np.nan])
     # Readable answers without a vector keep decision and explanation.
     assert answers.decisions[1, :, 0].tolist() == [-1, 1, 0, 0]
     assert answers.choices[1, 0, 0].tolist() == [-1, -1, -1]
@@ -116,8 +116,9 @@ def test_hand_calculation_gives_answer_rows(make_study: MakeStudy) -> None:
         "unscored_reason": None,
     }  # fmt: skip
     assert second["unscored_reason"] == "unparsable answer"
-    nothing = ("decision", "value_1", "explanation", "score", "alignment", "words", "truncated")
-    assert [second[name] for name in nothing] == [None] * 7
+    nothing = ("decision", "value_1", "explanation", "score", "words", "truncated")
+    assert [second[name] for name in nothing] == [None] * 6
+    assert second["alignment"] == 0
     assert second["target"] == 0.0
     baseline = frame.filter(culture="baseline").row(0, named=True)
     assert (baseline["target"], baseline["alignment"]) == (None, None)

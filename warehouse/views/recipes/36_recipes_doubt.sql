@@ -11,12 +11,14 @@ JOIN recipe_metric AS m ON m.evaluation = r.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = r.run_id
 WHERE NOT r.is_null AND v.slice_kind = 'judge' AND v.value < 0.9
 UNION ALL
-SELECT v.run_id, m.metric, format('right options are not mixed: {:.0f} % at one position{}',
-    100 * arg_max(v.value, v.value - v.null_value),
-    arg_max(if(v.slice_kind = 'overall', '', concat(' of ', v.slice_kind, ' ', v.slice)), v.value - v.null_value))
+SELECT v.run_id, m.metric, format('right options are not mixed: {:.0f} % at one position{}', 100 * max_by(v.value, excess),
+    max_by(if(v.slice_kind = 'overall', '', concat(' of ', v.slice_kind, ' ', v.slice)), excess))
 FROM run AS r
-JOIN recipe_metric AS m ON m.evaluation = r.evaluation AND m.is_headline
-JOIN metric_value AS v ON v.run_id = r.run_id AND v.metric = 'unmixed_positions'
+JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline
+JOIN (
+    SELECT *, value - null_value + if(slice_kind = 'overall', 1e-9, 0) AS excess
+    FROM metric_value WHERE metric = 'unmixed_positions'
+) AS v ON v.run_id = r.run_id
 WHERE NOT r.is_null
 GROUP BY ALL;
 

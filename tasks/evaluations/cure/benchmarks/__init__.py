@@ -295,8 +295,8 @@ def load_casa(files: Files, countries: CountryCodes) -> LoadedBenchmark:
 
     Rows are dropped as ``duplicate_adhere`` or ``duplicate_violate`` (a pair again), ``different_query`` (the
     other side has another violating query under this index: releases are mixed), ``unmatched_adhere`` or
-    ``unmatched_violate`` (no counterpart) and ``unchanged_query`` (the adhering text equals the violating
-    one).
+    ``unmatched_violate`` (no counterpart) and ``unchanged_query`` (the adhering text has the violating one's
+    words).
     """
     dropped: Counter[str] = Counter()
     adhering = {source for source, rows in files.items() if _has_refined(rows)}
@@ -309,12 +309,17 @@ def load_casa(files: Files, countries: CountryCodes) -> LoadedBenchmark:
     items: list[BenchmarkItem] = []
     for key in (key for key in violate if key in adhere):
         (source, broken), (_, upheld) = violate[key], adhere[key]
-        if upheld.refined_user_query == broken.user_query:
+        if _words(upheld.refined_user_query) == _words(broken.user_query):
             dropped["unchanged_query"] += 2
         else:
             subset = PurePath(source).stem.removeprefix("casa_s1_").removeprefix("violate_")
             items += _pair(subset, upheld, broken, countries)
     return distinct(items, dropped)
+
+
+def _words(query: str) -> list[str]:
+    """Return what two queries are compared by: a new mark, accent or capital makes no other query."""
+    return re.findall(r"\w+", normal(query.translate(_STRAIGHT)))
 
 
 def _has_refined(rows: Sequence[Row]) -> bool:

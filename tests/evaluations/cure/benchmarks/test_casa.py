@@ -94,7 +94,7 @@ def test_each_dropped_row_is_counted_by_reason() -> None:
             refined("U.S._1", refined_user_query="Again."),
             refined("U.S._2"),
             refined("U.S._3", user_query="Another text."),
-            refined("U.S._4", refined_user_query="I'll break it (U.S._4)."),
+            refined("U.S._4", refined_user_query="I’ll break it, (U.S._4)"),
             refined("U.S._5", refined_user_query=" "),
             refined("14"),
         ],
