@@ -177,7 +177,7 @@ def _samples(path: Path, header: LogHeader) -> Iterator[LoggedSample]:
 
 
 def _named_by_summaries(path: Path, options: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the samples of a log whose header lists none, as of one written as a stream."""
+    """Yield the samples of a log whose header lists none, such as one that was written as a stream."""
     library = _library()
     for summary in library.read_eval_log_sample_summaries(str(path)):
         with suppress(IndexError):  # it is in chunks
