@@ -123,9 +123,9 @@ NAMES = {
 }
 """Columns with names of models -> the hash that a join must have besides."""
 BY_NAME = {
-    "runs.sql": "run: a null model's name holds that of its model, within one configuration. answer_change: a "
-    "part of answers has only its model's name; verdicts of a judge are joined by hash (request_hash contains "
-    "the engine, and the occasion, which differs there)",
+    "runs.sql": "run: a null model's name holds that of its model, within one configuration. answer_change: "
+    "a part of answers has only its model's name; verdicts of a judge are joined by hash (request_hash "
+    "contains the engine, and the occasion, which differs there)",
 }
 """File -> why it joins on a name."""
 
