@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 from typer.testing import CliRunner
@@ -15,7 +16,7 @@ from deployments.cli.app import app
 from deployments.show.overview import overview
 from deployments.show.report import page
 from tests.evaluations.spectral.report.example_run import PARAMS
-from tests.report.stored import Row, around, row, store_run
+from tests.report.stored import Row, around, row, store_part, store_run
 from warehouse import Warehouse, freeze_cohort
 
 ALL = ("overall", "all")
@@ -56,6 +57,28 @@ def test_medians_of_one_model_alone_are_a_doubt_of_macro_f1(warehouse: Warehouse
     assert doubts == dict.fromkeys(models, expected)
     ranks = {beyond for _, metric, beyond, _ in scores if metric == "rank_spearman"}
     assert ranks == {True}, "the order of domains has no medians"
+
+
+@pytest.mark.parametrize(
+    ("role", "n_lost", "n_unscored", "is_doubted"),
+    [("judge", 9, 9, True), ("simulator", 9, 9, True), ("judge", 1, 1, False), ("candidate", 9, 9, False),
+     ("judge", 0, 9, False), ("judge", 9, 0, False)],
+)  # fmt: skip
+def test_lost_verdicts_make_no_finding(
+    warehouse: Warehouse, role: str, n_lost: int, n_unscored: int, is_doubted: bool
+) -> None:
+    number = headline("accuracy", 0.60, 0.05, 0.52) | {"n_scored": 91, "n_unscored": n_unscored}
+    run = store_run(warehouse, "culturall", "m", [number], PARAMS, "c", ("e", "lab/m"))
+    schema = {"role": pl.String, "engine": pl.String, "reason": pl.String, "n_lost": pl.Int32, "n": pl.Int32}
+    lost = pl.DataFrame([(role, "other", "cut off", n_lost, 100)], schema, orient="row")
+    of_run = lost.with_columns(request_hash=pl.lit(run), run_id=pl.lit(run), model=pl.lit("m"))
+    store_part(warehouse, "answer_loss", "lost", of_run)
+    (seen,) = warehouse.query(
+        "SELECT is_beyond_null, doubt FROM against_null WHERE metric = 'accuracy'"
+    ).rows()
+    of_all = f"{n_unscored} of {91 + n_unscored} are unscored, and answers of a {role} are lost: "
+    said = f"{of_all}with the worst value for each it is not beyond its null"
+    assert seen == ((False, said) if is_doubted else (True, None))
 
 
 def test_a_number_within_the_draws_of_its_null_is_never_beyond_it(

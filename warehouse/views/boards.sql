@@ -5,6 +5,28 @@ COMMENT ON VIEW doubt IS 'Reasons not to trust a headline that beats its null: o
 COMMENT ON COLUMN doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN doubt.reason IS 'Reason not to trust the headline.';
 
+CREATE OR REPLACE VIEW boards_doubt AS
+-- A verdict that is lost never makes a finding: it would stand with the worst value in place of each.
+WITH unread AS (
+    SELECT request_hash AS run_id, string_agg(DISTINCT role, ' or ' ORDER BY role) AS roles
+    FROM answer_loss WHERE role <> 'candidate' AND n_lost > 0 GROUP BY ALL
+), worst AS (
+    SELECT v.run_id, v.metric, m.direction, u.roles, v.n_unscored, v.n_scored + v.n_unscored AS n, v.null_value,
+        if(m.direction = 'higher', v.ci_low, v.ci_high) AS nearest,
+        (v.n_scored * nearest + v.n_unscored * if(m.direction = 'higher', m.range_low, m.range_high)) / n AS with_worst
+    FROM unread AS u
+    JOIN run AS r ON r.run_id = u.run_id AND NOT r.is_null
+    JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline AND m.direction <> 'none'
+    JOIN metric_value AS v ON v.run_id = r.run_id AND v.metric = m.metric AND v.slice_kind = 'overall' AND v.n_unscored > 0
+)
+SELECT run_id, metric, format('{} of {} are unscored, and answers of a {} are lost: with the worst value for each it is not beyond its null', n_unscored, n, roles) AS reason
+FROM worst
+WHERE if(direction = 'higher', nearest > null_value AND with_worst <= null_value, nearest < null_value AND with_worst >= null_value);
+
+COMMENT ON VIEW boards_doubt IS 'Rows that every evaluation adds to the view doubt: headlines that are beyond their null only because verdicts, or a simulator''s messages, are lost.';
+COMMENT ON COLUMN boards_doubt.metric IS 'Headline: metric.metric.';
+COMMENT ON COLUMN boards_doubt.reason IS 'Reason not to trust the headline.';
+
 CREATE OR REPLACE VIEW against_null AS
 WITH doubted AS (
     SELECT run_id, metric, string_agg(reason, '; ' ORDER BY reason) AS doubt FROM doubt GROUP BY ALL
