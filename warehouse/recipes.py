@@ -71,7 +71,8 @@ def save_recipe(
     if not (_FOLDER / "reference" / "metric" / f"{evaluation}.csv").exists():
         connection.execute(_FORGET, [evaluation])
         connection.execute(_REGISTER, [evaluation])
-    if not list((_FOLDER / "views" / evaluation).glob(f"*_leaderboard_{evaluation}.sql")):
+    own = _FOLDER / "views" / f"{evaluation}.sql"
+    if not (own.exists() and f" VIEW leaderboard_{evaluation} AS" in own.read_text(encoding="utf-8")):
         # CREATE VIEW reads a file of each kind; those of a shared store may not be on this machine.
         list_parts(connection, empty_files(store.folder))
         connection.execute(leaderboard_sql(evaluation, metrics))

@@ -130,10 +130,6 @@ def main(
     """How well do language models know the world's cultures? All state lives under `CULTUREMETER_HOME`."""
 
 
-if __name__ == "__main__":
-    app()
-
-
 class _Later(ModuleType):
     """A module whose code runs when an attribute is looked up.
 
@@ -161,3 +157,7 @@ def imported_later(name: str) -> None:
     vars(module).update(_lock=RLock(), _is_loading=False)
     module.__class__ = _Later
     sys.modules[name] = module
+
+
+if __name__ == "__main__":
+    app()

@@ -24,6 +24,7 @@ NUMBERS = frozenset(
 JOINED = frozenset(
     {
         "domain",
+        "answer_loss",
         "dimension",
         "explication_persona",
         "external_rank",

@@ -294,9 +294,10 @@ class Text:
         return self.finish == "stop" or len(self.written) >= self.most
 
     def add(self, logits: Any) -> int:
-        """Return the next token, which is added."""
+        """Return the next token, which is added. Alternatives are those that a schema allows, as in vLLM."""
         tokenizer, ends = self.runner.tokenizer, self.runner.ends
-        token = self.drawn(self.allowed.only(logits) if self.allowed else logits)
+        logits = self.allowed.only(logits) if self.allowed else logits
+        token = self.drawn(logits)
         self.written.append(token)
         self.content += [self.alternatives(logits, token)] if self.top else []
         if token in ends or (self.allowed and self.allowed.ends_with(token)):
