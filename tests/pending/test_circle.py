@@ -58,11 +58,11 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
 engine draws in its own way."""
 MOST_TOKENS = 48
 """Tokens of FmLAMA's judges, who may write thousands."""
-VALUES = {
-    "item_logprob": "logprob", "candidate_score": "logprob", "option_score": "logprob",
-    "pair_score": "logprob", "response": "text",
-}  # fmt: skip
-"""Kind of part -> its column with what the engine gave."""
+VALUES = (
+    ("item_logprob", "logprob"), ("candidate_score", "logprob"), ("option_score", "logprob"),
+    ("pair_score", "logprob"), ("response", "text"), ("response", "option_logprobs"),
+)  # fmt: skip
+"""Kinds of parts, with their columns of what the engine gave."""
 CLOSE, TINY = 1e-4, 1e-5
 """Nats by which log-probabilities may differ, and so numbers made of them; or a share of those of long texts,
 whose tokens' differences add up."""
@@ -129,11 +129,15 @@ def same(own: str, other: str) -> bool:
 
 
 def answers(home: Path) -> dict[tuple[Any, ...], Any]:
-    """Return what the engines gave for each request of all cases: a text, or a log-probability."""
+    """Return what the engines gave for each request of all cases: a text, or log-probabilities."""
     found = dict[tuple[Any, ...], Any]()
-    for kind, value in VALUES.items():
+    for kind, value in VALUES:
         key = next(net(name).keys[kind] for name in CASES if kind in net(name).keys)
-        found |= {(kind, *row[:-1]): row[-1] for row in stored(home, kind, [*key, value]).iter_rows()}
+        for *where, given in stored(home, kind, [*key, value]).iter_rows():
+            if value == "option_logprobs":
+                found |= {(kind, *where, option): log for option, log in json.loads(given or "{}").items()}
+            else:
+                found[(kind, *where)] = given
     return found
 
 

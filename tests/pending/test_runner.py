@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,11 @@ SCHEMA = {"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required
 WRITTEN: list[dict[str, Any]] = [
     {"max_tokens": 7, "temperature": 0.0},
     {"max_tokens": 5, "temperature": 1.0, "seed": 4, "top_p": 0.9},
-    {"max_tokens": 30, "temperature": 0.0, "response_format": {"json_schema": {"schema": SCHEMA}}},
+    {"max_tokens": 30, "temperature": 0.0, "response_format": {"json_schema": {"schema": SCHEMA}},
+     "logprobs": True, "top_logprobs": 9},
     {"max_tokens": 2, "temperature": 0.0, "logprobs": True, "top_logprobs": 3},
     {"max_tokens": 9, "temperature": 0.0, "stop": ["e", "a"]},
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,11 @@ def test_texts_written_together_are_those_written_alone(
     alone = [choices(runner, [line])[0] for line in lines]
     assert [own["message"] for own in together] == [own["message"] for own in alone]
     assert set(json.loads(together[2]["message"]["content"])) == {"a"}
+    shares = [
+        sum(math.exp(each["logprob"]) for each in token["top_logprobs"])
+        for token in together[2]["logprobs"]["content"]
+    ]
+    np.testing.assert_allclose(shares, 1, atol=1e-4)  # what the schema rules out has no share
     top = together[3]["logprobs"]["content"]
     assert len(top) == 2
     assert len(top[0]["top_logprobs"]) in (3, 4)
