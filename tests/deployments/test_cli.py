@@ -177,7 +177,7 @@ def working(home: Path, script: str) -> subprocess.Popen[str]:
 @pytest.mark.heavy
 @pytest.mark.slow
 def test_ctrl_c_during_a_query_prints_one_line(home: Path) -> None:
-    endless = "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"
+    endless = "SELECT count(*) FROM range(500000) AS a, range(500000) AS b"
     script = f"""
 import runpy, sys, warnings
 import deployments.cli.app, warehouse
@@ -203,7 +203,7 @@ from warehouse import Warehouse
 warehouse = Warehouse.open()
 with errors(), capture_sigterm():
     print("begun", flush=True)
-    warehouse.query("SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b")
+    warehouse.query("SELECT count(*) FROM range(500000) AS a, range(500000) AS b")
 """
     process = working(home, script)
     process.send_signal(signal.SIGTERM)
