@@ -163,7 +163,8 @@ class Warehouse:
         as well. Waits up to 30 s for an outside program that has the file open for writing, then raises
         WarehouseError.
         """
-        with signals_as_raised(), reader(self.store) as connection:
+        with signals_as_raised() as interrupted, reader(self.store) as connection:
+            interrupted.append(connection)
             yield connection
 
     @contextmanager
@@ -175,7 +176,8 @@ class Warehouse:
         Raises WarehouseError for a write inside a write, a lock that another process keeps or that was lost,
         an outside writer, a full disk or a home on a network file system.
         """
-        with signals_as_raised(), self._drafted() as connection:
+        with signals_as_raised() as interrupted, self._drafted() as connection:
+            interrupted.append(connection)
             if connection.execute(_HAS_UNITS).fetchone():
                 list_parts(connection, needed.empty_files(self.store.folder))
                 bind_views(connection, self.store.root)

@@ -13,7 +13,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -256,13 +256,16 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def signals_as_raised() -> Iterator[None]:
+def signals_as_raised() -> Iterator[list[duckdb.DuckDBPyConnection]]:
     """Raise the exception of a signal handler that ran within a query, such as that of Ctrl-C or Prefect's.
 
     DuckDB replaces it by a RuntimeError (DuckDB 2 without a cause), which callers would not recognise as an
-    interruption. Python runs handlers in the main thread alone.
+    interruption, and first waits until its other threads have ended what they began: so the queries of the
+    connections that callers put into the yielded list are interrupted. Python runs handlers in the main
+    thread alone.
     """
     raised: list[BaseException] = []
+    connections: list[duckdb.DuckDBPyConnection] = []
 
     def recording(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], Any]:
         def handle(number: int, frame: FrameType | None) -> None:
@@ -270,6 +273,9 @@ def signals_as_raised() -> Iterator[None]:
                 handler(number, frame)
             except BaseException as error:
                 raised.append(error)
+                for connection in connections:
+                    with suppress(duckdb.Error):  # it may be closed
+                        connection.interrupt()
                 raise
 
         return handle
@@ -280,7 +286,7 @@ def signals_as_raised() -> Iterator[None]:
     try:
         for number, handler in set_here.items():
             signal.signal(number, handler)
-        yield
+        yield connections
     except RuntimeError:
         if not raised:
             raise
