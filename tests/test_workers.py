@@ -1,4 +1,4 @@
-"""What is sent again when a worker of the tests dies."""
+"""A worker of the tests dies: its unfinished files are sent again, and no others."""
 
 from __future__ import annotations
 

@@ -215,13 +215,13 @@ def _views() -> list[tuple[str, str]]:
     views = {name: (f"{name} of kinds/", kind_view(kind)) for name, kind in KINDS.items()}
     views["unit_rows"] = ("unit_rows of kinds/", unit_rows_view(KINDS.values()))
     doubts = []
-    for file in sorted(_VIEWS.rglob("*.sql")):
+    for file in sorted(_VIEWS.glob("*.sql")):
         text = file.read_text(encoding="utf-8")
         found = list(_VIEW.finditer(text))
         for view, after in zip_longest(found, found[1:]):
             views[view[1]] = (f"{view[1]} of {file}", text[view.start() : after and after.start()])
-        doubts += [f"FROM {name}_doubt" for name in (file.stem, file.parent.name) if f"{name}_doubt" in views]
-    all_doubts = "\nUNION ALL\n".join(dict.fromkeys(doubts))
+        doubts += [f"FROM {file.stem}_doubt"] if f"{file.stem}_doubt" in views else []
+    all_doubts = "\nUNION ALL\n".join(doubts)
     views = {name: (source, sql.replace(_DOUBTS, all_doubts)) for name, (source, sql) in views.items()}
     reads = {}
     for name, (_, sql) in views.items():

@@ -34,7 +34,7 @@ JOINED = frozenset(
         "user_rank",
     }
 )
-"""Tables that published views may join: names, people's means, rankings. They are not published."""
+"""Tables that published views may join: names, people's means, rankings, losses. They are not published."""
 
 LABELS = frozenset({"question", "pack_row"})
 """Tables of prompts and users' content: only views of ``metric_value`` may take names from them."""

@@ -208,6 +208,14 @@ def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: st
     return text
 
 
+def is_clear(row: Row, direction: str = "higher") -> bool:
+    """Return whether a number's interval lies beyond its null on the better side; False without either."""
+    if row["ci_low"] is None or row["null_value"] is None:
+        return False
+    null = row["null_value"]
+    return bool(row["ci_high"] < null if direction == "lower" else row["ci_low"] > null)
+
+
 def picture(
     title: str,
     lines: Iterable[tuple[str, str, Row | None]],
@@ -229,10 +237,9 @@ def picture(
     for name, detail, row in lines:
         if row is None:
             continue
-        beyond, null = None, row["null_value"]
-        if row["ci_low"] is not None and null is not None:
-            is_clear = row["ci_high"] < null if direction == "lower" else row["ci_low"] > null
-            beyond = is_clear and name not in doubted
+        beyond = None
+        if row["ci_low"] is not None and row["null_value"] is not None:
+            beyond = is_clear(row, direction) and name not in doubted
         marks.append(Mark(name, row, state_of({**row, "is_beyond_null": beyond}, direction), detail))
     if not any(mark.row["value"] is not None for mark in marks):
         return None

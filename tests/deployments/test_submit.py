@@ -156,7 +156,7 @@ SACCT = """\
 13_2|RUNNING
 13_[3-9%1]|PENDING
 """
-"""What Slurm 22.05 with accounting prints: elements that never began are one line."""
+"""Lines of Slurm 22.05 with accounting: elements that never began are one line."""
 SQUEUE = """\
 13_2|COMPLETING
 13_3|A_NEW_STATE

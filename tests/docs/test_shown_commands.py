@@ -17,7 +17,7 @@ from warehouse import Warehouse
 
 SHOWN = sorted({command for _, command in commands()})
 NAMED_ALONE = re.compile(r"Missing (argument|option)|requires an argument|…|Commands ─")
-"""What is said of a command that prose names without its arguments."""
+"""Error of a command that prose names without its arguments."""
 
 
 def words_of(command: str) -> list[str]:
@@ -60,7 +60,7 @@ BROUGHT = re.compile(
     r"|no ratings in|no ranking of a study|unknown run|no task or file|service not known|needs Ray|0 GPUs"
     r"|no study |no configuration has|cannot be read|API key|no price|not installed"
 )
-"""What is said where the reader's own files, runs, keys or names are missing in this home."""
+"""Errors of commands that need files, runs, keys or names of the reader's own."""
 
 
 @pytest.fixture(scope="module", name="shown_home")

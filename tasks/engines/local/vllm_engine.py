@@ -241,7 +241,8 @@ def _watch(core: Any) -> None:
 
     vLLM notes the death and stops its threads, but whoever waits for the next output waits for ever.
     """
-    processes = getattr(getattr(core.resources, "engine_manager", None), "processes", ())
+    manager = getattr(getattr(core, "resources", None), "engine_manager", None)
+    processes = getattr(manager, "processes", ())
     if not processes:
         return  # the core runs in this process
 

@@ -19,7 +19,7 @@ from tasks.report.bars import Bars, Legend, bar_of
 from tasks.report.cache import digest
 from tasks.report.cells import cell, col, isolated, left, name, names, put, small, td, th, words
 from tasks.report.clusters import MOST_LABELS, Clusters, Matrix, cluster, matrix_of, neighbours
-from tasks.report.forest import Chart, picture
+from tasks.report.forest import Chart, is_clear, picture
 from tasks.report.page import Report
 from tasks.report.parts import Box, Figure, Fold, Page, Part, Section, Text, bullets, prose, say
 from tasks.report.ranks import best, nulls, scored
@@ -169,12 +169,8 @@ def own_items(data: SpectralData) -> Row | None:
     model = max(sorted({row["model"] for row in known}), key=lambda m: overall[m] or 0.0)
     of_model = [row for row in known if row["model"] == model]
     own = [row for row in of_model if row["ci_low"] is not None] or of_model  # one country shows little
-    own = [row for row in own if _is_beyond(row)] or own
+    own = [row for row in own if is_clear(row)] or own
     return max(own, key=lambda row: (row["value"] - row["null_value"], row["slice"]))
-
-
-def _is_beyond(row: Row) -> bool:
-    return row["ci_low"] is not None and row["ci_low"] > row["null_value"]
 
 
 def _picture(data: SpectralData, model: str) -> Chart | None:
@@ -196,7 +192,7 @@ def _lead(data: SpectralData, known: Row | None) -> list[Part]:
     if known:
         label = data.domains.filter(domain=known["slice"])["label"].first() or known["slice"]
         parts += prose("**Asked about {domain}, {model} puts {own} of its probability on the country’s own items; answers given for other countries put {other} on them"
-                       + (".**" if _is_beyond(known) else ", and the difference may be chance.**"), "lead verdict",
+                       + (".**" if is_clear(known) else ", and the difference may be chance.**"), "lead verdict",
                        domain=str(label).lower(), model=isolated(known["model"]), own=number(known["value"]), other=number(known["null_value"]))
     rows = scored(data, "macro_f1")
     shown, n = [m for m, verdict in data.verdicts.items() if not verdict.guessing + verdict.look_up], len(data.models)

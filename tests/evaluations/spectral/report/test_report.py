@@ -74,8 +74,8 @@ def test_a_run_in_another_language_alone_says_that_nobody_checked_it(copied_home
 def test_the_page_of_sampled_numbers_shows_how_far_their_order_agrees_with_log_probabilities(
     copied_home: Callable[[], Path], n_domains: int, shown: str
 ) -> None:
-    """The same model, items and countries both ways; gap ratios have the opposite order, and the last two
-    effective ranks change places.
+    """One model has the same items and countries both ways. Its gap ratios have the opposite order, and its
+    last two effective ranks change places.
     """
     warehouse = Warehouse.open(copied_home())
     names = warehouse.query("SELECT question FROM question WHERE variant = 1 ORDER BY 1")["question"]
