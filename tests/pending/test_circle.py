@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -24,7 +25,13 @@ from tasks.evaluations.fmlama.judge import SAMPLING
 from tasks.pending.folder import Folder
 from tests.golden.harness import Rows, files_of, metric_rows, net, new_home, params_of, run, stored
 
-WRITER, SCORER = "{}-vllm", "{}"
+WRITER, SCORER = "{}-chat", "{}"
+GEMMA_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}<start_of_turn>"
+    "{{ 'model' if message.role == 'assistant' else 'user' }}\n{{ message.content | trim }}<end_of_turn>\n"
+    "{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+"""The form in which Gemma's instruction-tuned models converse; the embedded one, a base model, has none."""
 NO_CULTUREMETER = """
 import runpy, sys
 class Nothing:
@@ -75,10 +82,22 @@ def params(name: str, model: str) -> dict[str, Any]:
     return json.loads(json.dumps(every).replace("{}", model))  # type: ignore[no-any-return]
 
 
-def home_of(blank: Path, models: Path, name: str) -> Path:
-    """Return a home with the embedded models and what the cases' nets need."""
+def conversing(model: Path, into: Path) -> Path:
+    """Return a copy of a model's folder, with a chat template."""
+    shutil.copytree(model, into, copy_function=os.link)
+    if not any(into.glob("chat_template*")):
+        (into / "chat_template.jinja").write_text(GEMMA_TEMPLATE)
+    return into
+
+
+def home_of(blank: Path, models: Path, writer: Path, name: str) -> Path:
+    """Return a home with the embedded models, one that converses by vLLM, and what the cases' nets need."""
     home = new_home(blank, name, "cure", "http://127.0.0.1:9/v1")
     (home / "models").symlink_to(models)
+    (home / "engines").mkdir(exist_ok=True)
+    (home / "engines" / f"{writer.name}.toml").write_text(
+        f'kind = "vllm"\nmodel = "{writer}"\nbatch_tokens = 4096\n[options]\nmax_model_len = 4096\n'
+    )
     for other in CASES.keys() - {"cure"}:
         net(other).prepare(home, files_of(home, other))
     return home
@@ -170,7 +189,10 @@ def test_the_circle_ends_with_the_rows_of_a_run(
 ) -> None:
     shorter = replace(SAMPLING, max_tokens=MOST_TOKENS)
     monkeypatch.setattr("tasks.evaluations.fmlama.study.SAMPLING", shorter)
-    here, away = (home_of(blank, models_cache, f"circle-{place}-{model}") for place in ("here", "away"))
+    writer = conversing(models_cache / model, tmp_path / f"{model}-chat")
+    here, away = (
+        home_of(blank, models_cache, writer, f"circle-{place}-{model}") for place in ("here", "away")
+    )
     for name in CASES:
         run(name, here, **params(name, model))
     monkeypatch.setenv("CULTUREMETER_HOME", str(away))
