@@ -25,7 +25,7 @@ from tasks.engines.protocols import Generation, Jobs, Message, Sampling, Schema
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.endings import finish_reason
 from tasks.engines.served.hosted import HostedGenerator, HostedOptions
-from tasks.engines.served.providers import family, takes_temperature
+from tasks.engines.served.providers import asked_reasoning, takes_temperature
 from tasks.engines.served.transport import Caller, checked, count
 from tasks.engines.specs import EngineSpec
 
@@ -119,14 +119,15 @@ class AnthropicGenerator(HostedGenerator):
 def _settings(spec: EngineSpec) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a request's fields for the spec's ``reasoning`` and ``web``, and its ``output_config``."""
     fields: dict[str, Any] = {"tools": [WEB_SEARCH]} if spec.web else {}
-    models = family(spec)
-    if spec.reasoning in (None, "auto") or (models and not models.reasons):
-        return fields, {}
-    if isinstance(spec.reasoning, int):
-        return fields | {"thinking": {"type": "enabled", "budget_tokens": spec.reasoning}}, {}
-    if spec.reasoning == "none":
-        return fields | {"thinking": {"type": "disabled"}}, {}
-    return fields | {"thinking": {"type": "adaptive"}}, {"effort": spec.reasoning}
+    match asked_reasoning(spec):
+        case None:
+            return fields, {}
+        case int() as tokens:
+            return fields | {"thinking": {"type": "enabled", "budget_tokens": tokens}}, {}
+        case "none":
+            return fields | {"thinking": {"type": "disabled"}}, {}
+        case effort:
+            return fields | {"thinking": {"type": "adaptive"}}, {"effort": effort}
 
 
 class _Block(BaseModel):

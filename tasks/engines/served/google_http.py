@@ -38,7 +38,7 @@ from tasks.engines.secrets import Secrets
 from tasks.engines.served.endings import finish_reason
 from tasks.engines.served.failures import Failed, Unfit
 from tasks.engines.served.hosted import HostedGenerator, HostedOptions
-from tasks.engines.served.providers import family
+from tasks.engines.served.providers import asked_reasoning
 from tasks.engines.served.transport import LogProbability, checked, count, sound
 from tasks.engines.specs import EngineSpec
 
@@ -133,12 +133,15 @@ class GoogleGenerator(HostedGenerator):
 
 def _thinking(spec: EngineSpec) -> dict[str, Any]:
     """Return the fields of ``generationConfig`` for the spec's ``reasoning``."""
-    models = family(spec)
-    if spec.reasoning in (None, "auto") or (models and not models.reasons):
-        return {}
-    if spec.reasoning == "none" or isinstance(spec.reasoning, int):
-        return {"thinkingConfig": {"thinking_budget": 0 if spec.reasoning == "none" else spec.reasoning}}
-    return {"thinkingConfig": {"thinking_level": spec.reasoning.upper()}}
+    match asked_reasoning(spec):
+        case None:
+            return {}
+        case int() as tokens:
+            return {"thinkingConfig": {"thinking_budget": tokens}}
+        case "none":
+            return {"thinkingConfig": {"thinking_budget": 0}}
+        case effort:
+            return {"thinkingConfig": {"thinking_level": effort.upper()}}
 
 
 def _merged(request: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Providers of served models: each kind's server, key variable, and the settings of its models. Pure.
 
 A spec sets ``reasoning`` and ``web``. By the providers' documents their effect depends on the model's name: a
-temperature that the model refuses is not sent, and reasoning or search that it refuses is an error before
-anything is sent. An unknown model gets everything in the spec, and the server decides. Sources, read in
+temperature that the model refuses is not sent. The server decides on everything else. Sources, read in
 November 2026: the providers' reference pages and the types of their clients (openai 3.54, anthropic 2.12,
 google-genai 3.4).
 
@@ -118,53 +117,33 @@ class Family(NamedTuple):
     """Models with the same settings.
 
     Attributes:
-        efforts: accepted words for the reasoning effort, "none" if it can be off; None: unknown.
-        least: smallest accepted number of tokens for reasoning; None: numbers are not accepted.
         temperature: whether temperature and top_p are accepted.
-        reasons: whether the models can reason at all.
+        thinks: whether the models can think, or always do.
     """
 
-    efforts: tuple[str, ...] | None
-    least: int | None = None
     temperature: Literal["always", "without reasoning", "never"] = "always"
-    reasons: bool = True
+    thinks: Literal["never", "if asked", "always"] = "if asked"
 
-
-_NEVER = Family(("none",), reasons=False)
 
 _FAMILIES: Mapping[str, tuple[tuple[str, Family], ...]] = {
     "openai": (
-        (r"(gpt|chatgpt)-[\w.-]*search", Family(None, temperature="never")),
-        (r"(gpt-3|gpt-4|chatgpt-4|gpt-5-chat)", _NEVER),
-        (r"gpt-5[\d.]*-chat", Family(None, temperature="never")),
-        (r"o\d(-|$)", Family(("low", "medium", "high"), temperature="never")),
-        (r"gpt-5-pro", Family(("high",), temperature="never")),
-        (r"gpt-5(-|$)", Family(("minimal", "low", "medium", "high"), temperature="never")),
-        (r"gpt-5\.1(-mini|-\d{4}|$)", Family(("none", "low", "medium", "high"), temperature="never")),
-        (r"gpt-([5-9]|\d\d)", Family(None, temperature="never")),
+        (r"(gpt|chatgpt)-[\w.-]*search|o\d(-|$)", Family("never")),
+        (r"gpt-3|gpt-4|chatgpt-4|gpt-5-chat", Family(thinks="never")),
+        (r"gpt-([5-9]|\d\d)", Family("never")),
     ),
     "anthropic": (
-        (r"claude-3-7-|claude-[a-z]+-4(-[0-5])?(-|@|$)(?!\d(\D|$))",
-         Family(("none",), 1024, "without reasoning")),
-        (r"claude-[a-z]+-4-6(\D|$)",
-         Family(("none", "low", "medium", "high", "max"), 1024, "without reasoning")),
-        (r"claude-(fable|mythos)", Family(("low", "medium", "high", "xhigh", "max"), temperature="never")),
-        (r"claude-[a-z]+-([4-9]|\d\d)",
-         Family(("none", "low", "medium", "high", "xhigh", "max"), temperature="never")),
-        (r"claude-(3|2|instant)", _NEVER),
+        (r"claude-3-7-|claude-[a-z]+-4(-[0-6])?(-|@|$)(?!\d(\D|$))", Family("without reasoning")),
+        (r"claude-(fable|mythos)", Family("never", "always")),
+        (r"claude-[a-z]+-([4-9]|\d\d)", Family("never")),
+        (r"claude-(3|2|instant)", Family(thinks="never")),
     ),
-    "google": (
-        (r"gemini-2\.5-pro", Family((), 128)),
-        (r"gemini-2\.5-flash-lite", Family(("none",), 512)),
-        (r"gemini-2\.5", Family(("none",), 1)),
-        (r"gemini-[12]\.", _NEVER),
-        (r"gemini-3-pro", Family(("low", "high"))),
-        (r"gemini-([3-9]|\d\d)", Family(("minimal", "low", "medium", "high", "xhigh"))),
-    ),
-}  # fmt: skip
-"""Families by kind; the first one whose pattern matches the start of a name counts."""
+    "google": ((r"gemini-(1\.|2\.[0-4])", Family(thinks="never")),),
+}
+"""Families by kind; the first one whose pattern matches the start of a name counts.
 
-_NO_SEARCH = {"google": r"gemini-1\.", "anthropic": r"claude-(2|instant|3-(opus|sonnet|haiku))"}
+They say what requests leave out and how many tokens they ask for, which is part of an engine's identity.
+Whether a model takes an effort, a number of tokens or web search, its server says.
+"""
 
 
 class ServedSpec(Protocol):
@@ -229,14 +208,22 @@ def thinking_tokens(spec: ServedSpec) -> int:
     family cannot do without.
     """
     models, reasoning = family(spec), spec.reasoning
-    if reasoning == "none" or (models is not None and not models.reasons):
+    if reasoning == "none" or (models is not None and models.thinks == "never"):
         return 0
     if isinstance(reasoning, int):
         return reasoning
-    is_off = spec.kind == "anthropic" and (
-        models is None or models.efforts is None or "none" in models.efforts
-    )
+    is_off = spec.kind == "anthropic" and (models is None or models.thinks != "always")
     return 0 if reasoning in (None, "auto") and is_off else THINKING[reasoning or "auto"]
+
+
+def asked_reasoning(spec: ServedSpec) -> str | int | None:
+    """Return the reasoning that requests ask for; None if they leave it out.
+
+    A model that never thinks is not asked to leave it, as it would refuse the field.
+    """
+    models, reasoning = family(spec), spec.reasoning
+    is_needless = reasoning == "none" and models is not None and models.thinks == "never"
+    return None if reasoning == "auto" or is_needless else reasoning
 
 
 def unsent(spec: ServedSpec) -> list[str]:
@@ -250,44 +237,19 @@ def unsent(spec: ServedSpec) -> list[str]:
 
 
 def check_settings(spec: ServedSpec) -> None:
-    """Check by the documents that the model accepts the reasoning and web search, and the dialect has fields.
+    """Check that the API has fields for a spec's reasoning and web search; the server checks their values.
 
     Raises:
-        EngineError: it does not; the message names what it accepts.
+        EngineError: it has not; the message says what to do.
     """
-    models, reasoning = family(spec), spec.reasoning
-    if spec.web and re.match(_NO_SEARCH.get(spec.kind, "$."), spec.model.rsplit("/", 1)[-1]):
-        raise _refusal(spec, "web = true", "this model searches no web: leave web out, or take a newer one")
     if by_responses(spec) and spec.options.get("batch"):
-        raise _refusal(
-            spec, "web = true in a batch", "OpenAI searches by its Responses API: set options.max_concurrency"
+        raise EngineError(
+            f"engine {spec.name!r}: {spec.model!r} does not take web = true in a batch: OpenAI searches by "
+            "its Responses API: set options.max_concurrency"
         )
-    if spec.web and reasoning == "minimal" and by_responses(spec):
-        raise _refusal(spec, 'reasoning = "minimal" with web = true', 'to search it takes "low" or more')
-    if models is not None and reasoning not in (None, "auto"):
-        accepted = _accepted(models)
-        if isinstance(reasoning, int) and models.least is None:
-            raise _refusal(spec, f"reasoning = {reasoning}", f"it takes no number of tokens, but {accepted}")
-        if isinstance(reasoning, int) and reasoning < (models.least or 0):
-            raise _refusal(spec, f"reasoning = {reasoning}", f"it takes {accepted}")
-        if isinstance(reasoning, str) and models.efforts is not None and reasoning not in models.efforts:
-            raise _refusal(spec, f'reasoning = "{reasoning}"', f"it takes {accepted}")
     dialect = spec.options.get("dialect", "openai")
     if spec.kind == "openai" and dialect in _REASONING:
         settings_body(spec, dialect)
-
-
-def _accepted(models: Family) -> str:
-    """Return the settings of reasoning that a family accepts, in words."""
-    if models.efforts is None:
-        return 'a word such as "high"'
-    words = [f'"{effort}"' for effort in models.efforts]
-    number = [f"a number of tokens from {models.least}"] if models.least is not None else []
-    return f'{", ".join([*words, *number])} or "auto"'
-
-
-def _refusal(spec: ServedSpec, setting: str, advice: str) -> EngineError:
-    return EngineError(f"engine {spec.name!r}: {spec.model!r} does not take {setting}: {advice}")
 
 
 def limit_field(spec: ServedSpec) -> LimitField:
@@ -339,17 +301,14 @@ _WEB: Mapping[Dialect, Body] = {
 def settings_body(spec: ServedSpec, dialect: Dialect) -> Body:
     """Return the request's fields for the spec's ``reasoning`` and ``web``.
 
-    They are empty if the spec sets neither, or if its reasoning is "none" and the model cannot reason.
-
     Raises:
         EngineError: the dialect has no fields for them.
     """
     body: Body = {}
-    models = family(spec)
-    if spec.reasoning not in (None, "auto") and (models is None or models.reasons):
-        fields = _REASONING[dialect](spec.reasoning)
+    if (reasoning := asked_reasoning(spec)) is not None:
+        fields = _REASONING[dialect](reasoning)
         if fields is None:
-            raise _no_field(spec, dialect, f"reasoning = {spec.reasoning!r}")
+            raise _no_field(spec, dialect, f"reasoning = {reasoning!r}")
         body |= fields
     if spec.web:
         if dialect not in _WEB:
