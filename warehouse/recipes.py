@@ -17,6 +17,7 @@ from warehouse.literals import list_parts
 from warehouse.needed import empty_files
 from warehouse.storage import Records, WarehouseError, columns_of, execute_with
 from warehouse.store import Store
+from warehouse.view_files import views
 
 _CLEAR = "DELETE FROM recipe_metric WHERE evaluation = ? AND list_contains(?, metric)"
 _AGE = "UPDATE recipe_metric SET place = place + 1000 WHERE evaluation = ? AND place < 1000"
@@ -71,8 +72,7 @@ def save_recipe(
     if not (_FOLDER / "reference" / "metric" / f"{evaluation}.csv").exists():
         connection.execute(_FORGET, [evaluation])
         connection.execute(_REGISTER, [evaluation])
-    own = _FOLDER / "views" / f"{evaluation}.sql"
-    if not (own.exists() and f" VIEW leaderboard_{evaluation} AS" in own.read_text(encoding="utf-8")):
+    if f"leaderboard_{evaluation}" not in views():
         # CREATE VIEW reads a file of each kind; those of a shared store may not be on this machine.
         list_parts(connection, empty_files(store.folder))
         connection.execute(leaderboard_sql(evaluation, metrics))

@@ -15,7 +15,7 @@ from deployments.serve.server import configure, connect
 from deployments.show import display
 from deployments.show.display import Format, interval, number, say, show, show_rows, working
 from warehouse import Warehouse, WarehouseError, save_ranking
-from warehouse.querying import Rows
+from warehouse.querying import ResultSet
 
 Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 
@@ -108,16 +108,18 @@ def leaderboard(
         known = boards.ranks(warehouse, name, key, occasion)
         board = boards.board_for_people(warehouse, name, key, occasion, door.columns, known)
         notes = {**door.notes, boards.RANK: known.note} if known else door.notes
-        show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=notes)
+        show_rows(ResultSet.from_dicts(board), title, caption, is_wide=wide, notes=notes)
         if not occasion and (own := boards.rectified_lines(warehouse, key)):
-            show_rows(Rows.from_dicts(own), "Rectified by people", boards.RECTIFIED, is_wide=wide or None)
+            show_rows(
+                ResultSet.from_dicts(own), "Rectified by people", boards.RECTIFIED, is_wide=wide or None
+            )
         if own := boards.ceiling_lines(warehouse, key):
-            show_rows(Rows.from_dicts(own), "People's own answers", boards.CEILING, is_wide=wide or None)
+            show_rows(ResultSet.from_dicts(own), "People's own answers", boards.CEILING, is_wide=wide or None)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if printed is None:
             return
         below, n_more = printed[1] if wide else printed[1][:SHORT], len(printed[1]) - SHORT
-        show_rows(Rows.from_dicts(below), printed[0], is_wide=wide)
+        show_rows(ResultSet.from_dicts(below), printed[0], is_wide=wide)
         if not wide and n_more > 0:
             say(f"{n_more} more with --wide, all numbers with --published", style="dim")
 

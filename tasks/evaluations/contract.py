@@ -21,12 +21,12 @@ from pydantic import (
 )
 
 from tasks.evaluations.about import About
-from tasks.evaluations.about import Rows as Rows
 from tasks.identity import checked_name, digest
 from tasks.loop.requests import CANDIDATE, Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.samples import Sample
 from tasks.loop.until import Rule
+from tasks.packs.shape import Rows as Rows
 from tasks.packs.shape import Shape
 
 FIRST = "first"

@@ -162,9 +162,9 @@ WITH ranking AS (
     UNION ALL
     SELECT benchmark, model, place, model, source, NULL, NULL, true FROM user_rank
 ), known AS (
-    SELECT DISTINCT model_scores.model, model_hash,
-        unnest([lower(model_scores.model), lower(split_part(model_scores.model, '#', 1)), lower(model_id), lower(split_part(saved.model, '#', 1))]) AS name
-    FROM model_scores
+    SELECT DISTINCT n.model, model_hash,
+        unnest([lower(n.model), lower(split_part(n.model, '#', 1)), lower(model_id), lower(split_part(saved.model, '#', 1))]) AS name
+    FROM shown_run AS n
     JOIN (SELECT run_id, model FROM run_base) AS saved USING (run_id)
 )
 SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.model_hash, r.source, r.topics, r.note, r.is_users
@@ -176,7 +176,7 @@ COMMENT ON COLUMN external_ranking.benchmark IS 'Benchmark; a user''s ranking re
 COMMENT ON COLUMN external_ranking.place IS 'Place, from 1: the best.';
 COMMENT ON COLUMN external_ranking.model IS 'Model, as the benchmark names it.';
 COMMENT ON COLUMN external_ranking.our_model IS 'Name of the model on leaderboards; NULL if it was not run here.';
-COMMENT ON COLUMN external_ranking.model_hash IS 'Value of model_scores.model_hash; NULL if it was not run here.';
+COMMENT ON COLUMN external_ranking.model_hash IS 'Model: run.model_hash; NULL if it was not run here.';
 COMMENT ON COLUMN external_ranking.source IS 'Authors of the benchmark, or the file.';
 COMMENT ON COLUMN external_ranking.topics IS 'Subject.';
 COMMENT ON COLUMN external_ranking.note IS 'Further notes.';
@@ -185,19 +185,22 @@ COMMENT ON COLUMN external_ranking.is_users IS 'Whether a user imported it.';
 -- Ranks are computed for every pair, over the models that have both; 1 is worst, ties share their mean rank. A pair
 -- without a model that has both numbers has a row with the reason.
 CREATE OR REPLACE VIEW evaluation_agreement AS
-WITH scored AS (
-    SELECT evaluation, metric, label, model_hash, if(direction = 'lower', -value, value) AS goodness, ci_low, ci_high
+-- What is read more than once is materialized: DuckDB plans the long view of doubts anew at each reading.
+WITH ours AS MATERIALIZED (
     FROM model_scores
+), scored AS MATERIALIZED (
+    SELECT evaluation, metric, label, model_hash, if(direction = 'lower', -value, value) AS goodness
+    FROM ours
     UNION ALL
-    SELECT 'external', benchmark, benchmark, model_hash, -place, NULL, NULL
+    SELECT 'external', benchmark, benchmark, model_hash, -place
     FROM external_ranking
     WHERE model_hash IS NOT NULL
 ), apart AS (
     SELECT a.evaluation, a.metric, count_if(a.ci_low > b.ci_high)::BIGINT AS n_apart
-    FROM model_scores AS a
-    JOIN model_scores AS b USING (evaluation, metric)
+    FROM ours AS a
+    JOIN ours AS b USING (evaluation, metric)
     GROUP BY ALL
-), pair AS (
+), pair AS MATERIALIZED (
     SELECT a.evaluation, a.metric, a.label, b.evaluation AS other_evaluation, b.metric AS other_metric,
         b.label AS other_label, a.model_hash, a.goodness AS x, b.goodness AS y
     FROM scored AS a

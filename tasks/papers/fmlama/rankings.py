@@ -19,6 +19,7 @@ from tasks.metrics.ranking import (
 )
 from tasks.metrics.similarity import cosine_matrix, expected_word_similarity, word_similarity_rows
 from tasks.metrics.types import BoolArray, FloatArray
+from tasks.packs.shape import Rows
 from tasks.papers.fmlama.files import (
     TYPES,
     FileDish,
@@ -28,7 +29,6 @@ from tasks.papers.fmlama.files import (
     Ranking,
     marks_of,
 )
-from tasks.papers.reproduction import Rows
 
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "bert-base_uncased": ("Bb",),

@@ -17,7 +17,8 @@ from tasks.metrics.alignment import alignment, global_mean_profile
 from tasks.metrics.projection import project_dimensions
 from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray
-from tasks.papers.reproduction import Rows, Tools, model_names
+from tasks.packs.shape import Rows
+from tasks.papers.reproduction import Tools, model_names
 from tasks.papers.values import Pieces, Slot
 from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, StoredAnswer, WorldwiseFiles, WorldwiseOptions
 from tasks.papers.worldwise.program import PROFILE, dimension_name
