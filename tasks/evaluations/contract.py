@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from tasks.evaluations.about import About
@@ -73,6 +74,14 @@ class Params(BaseModel):
         "separates MODEL; starts a separate configuration. Empty: all are sent",
     )
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unset(cls, chosen: Any) -> Any:
+        """Return the fields; unknown ones without a value are of runs stored before these fields went."""
+        if not isinstance(chosen, dict):
+            return chosen
+        return {n: value for n, value in chosen.items() if n in cls.model_fields or value is not None}
 
     @field_validator("occasion", "cohort", "profile")
     @classmethod

@@ -17,8 +17,8 @@ from rapidfuzz import fuzz, process, utils
 from scipy.sparse import csr_array
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import country_key
-from tasks.evaluations.cure.benchmarks.cues import KEY_KINDS, KINDS, SEPARATOR, Cue, is_generic, normal
+from tasks.evaluations.cure.published import country_key
+from tasks.evaluations.cure.published.cues import KEY_KINDS, KINDS, SEPARATOR, Cue, is_generic, normal
 from tasks.identity import digest
 from tasks.packs.published import PublishedRow, Row, Text, validate
 

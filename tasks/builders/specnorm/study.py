@@ -29,7 +29,7 @@ from tasks.builders.specnorm.review import TEXTS, text_hash
 from tasks.builders.specnorm.seeds import Seed, Seeds, load_seeds, select
 from tasks.builders.study import BuildStudy
 from tasks.evaluations.contract import Completions, Rows
-from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
+from tasks.evaluations.cure.published.cues import join_cues, parse_cues, specificity
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine

@@ -230,7 +230,7 @@ def _without_vectors(embedder: str, missing: Sequence[tuple[str, str]], n: int) 
         f"--embedder {embedder} has no vector for {len(missing)} of the {n} exemplars that dimensions are "
         f"measured by: {', '.join(f'{k} of {dimension}' for dimension, k in counts.items())}. It knows no "
         f"word of {missing[0][1]!r}, for one. Name an embedder of their language, or give exemplars in words "
-        "that it knows (--exemplars-file, or exemplar.csv of a pack); stored answers of "
+        "that it knows (exemplar.csv of a pack); stored answers of "
         "models are used again"
     )
 

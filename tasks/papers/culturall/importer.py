@@ -32,7 +32,7 @@ _ANSWERS = re.compile(r"\banswer the question\b|\bAnswer:\s*$", re.IGNORECASE)
 _ITEM = next(file for file in PACK.files if file.row is CulturallTaskRow)
 
 
-def read(files: Files, pack: Pack) -> None:
+def fill(files: Files, pack: Pack) -> None:
     """Add the items of all files, each once, to replace the shipped ones."""
     published: list[Row] = []
     names = []
@@ -114,6 +114,6 @@ def _row(item: CulturallItem) -> dict[str, Any]:
 IMPORTER = Importer(
     title="The items and prompts of CulturALL (Lin et al. 2026).",
     sources=SOURCES,
-    read=read,
+    fill=fill,
     source="the published data and program of CulturALL",
 )

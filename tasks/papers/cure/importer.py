@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import LOADERS, BenchmarkItem
 from tasks.evaluations.cure.pack import PACK, CureItemRow
+from tasks.evaluations.cure.published import LOADERS, BenchmarkItem
 from tasks.evaluations.cure.study import WORDS, situation
 from tasks.packs.files import checked_row
 from tasks.packs.published import BenchmarkError, Row, read_rows
@@ -26,7 +26,7 @@ SOURCES = by_name(*(KNOWN[name] for name in LOADERS))
 _ITEM = next(file for file in PACK.files if file.row is CureItemRow)
 
 
-def read(files: Files, pack: Pack) -> None:
+def fill(files: Files, pack: Pack) -> None:
     """Add the items of each benchmark, to replace its shipped sample."""
     codes = CountryCodes(pack.countries)
     rows: list[dict[str, Any]] = []
@@ -109,7 +109,7 @@ def _identifier(name: str) -> str:
 IMPORTER = Importer(
     title="The benchmarks of CURE (Vo and Koyejo 2025): NormAd, CASA, CultureBank and SpecNorm.",
     sources=SOURCES,
-    read=read,
+    fill=fill,
     source="the benchmarks' own repositories",
     licence="each benchmark's own",
 )

@@ -50,7 +50,7 @@ SOURCES = by_name(
 _FILES = {file.row: file for file in PACK.files}
 
 
-def read(files: Files, pack: Pack) -> None:
+def fill(files: Files, pack: Pack) -> None:
     """Add the files of the pack."""
     templates = _templates(files.get("templates", ()), pack)
     pack.rows(NAME, _FILES[TemplateRow], templates, "templates")
@@ -209,6 +209,6 @@ def _text(path: Path, pack: Pack) -> str:
 IMPORTER = Importer(
     title="The templates, dishes and groups of FmLAMA (Zhou et al. 2025).",
     sources=SOURCES,
-    read=read,
+    fill=fill,
     source="https://github.com/lizhou21/FmLAMA-master",
 )

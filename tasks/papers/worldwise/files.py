@@ -10,13 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, FiniteFloat
 
 from tasks.data.text import text
 from tasks.evaluations.worldwise.params import MINILM
-from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, skipped_note
-from tasks.packs.published import read_rows as read_published
+from tasks.packs.published import (
+    BenchmarkError,
+    Lower,
+    PublishedRow,
+    Text,
+    read_all,
+    read_rows,
+    skipped_note,
+)
 from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, renamed_field, tried_field
 from tasks.papers.values import Pieces
 from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, CloneProgram
@@ -166,6 +172,47 @@ class StoredAnswer(PublishedRow):
     scenario_category: str = ""
 
 
+class StoredScenario(PublishedRow):
+    """A scenario of existing answers; it needs few columns, as nothing is sent."""
+
+    scenario: Text
+    dimension: Text
+    category: str = ""
+    text: str = ""
+    option_a: str = ""
+    option_b: str = ""
+
+
+class StoredExemplar(PublishedRow):
+    """A statement at one end of a dimension."""
+
+    dimension: Text
+    pole: Annotated[Literal["high", "low"], Lower]
+    text: Text
+
+
+class StoredTarget(PublishedRow):
+    """A culture's target on one dimension."""
+
+    profile: Text
+    country: Text
+    dimension: Text
+    score: FiniteFloat
+    framework: Text
+
+
+class StoredValue(PublishedRow):
+    """A value that answers may name."""
+
+    value: Text
+    label: Text
+
+
+TABLES: dict[str, type[PublishedRow]] = {
+    "scenarios": StoredScenario, "exemplars": StoredExemplar, "profiles": StoredTarget, "values": StoredValue,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class WorldwiseFiles:
     """Contents of the folder; None for a missing file."""
@@ -192,8 +239,6 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Seque
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     answers = _answers(files["answers"], options.answers, notes)
-    tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
-              "values": "guiding_value"}  # fmt: skip
     program = CloneProgram(files)
     program_rows: dict[str, list[dict[str, Any]]] = {
         "scenarios": program.scenarios(),
@@ -202,8 +247,8 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Seque
         "values": [{"value": label, "label": label} for label in program.values()],
     }
     rows = {
-        name: _rows_of(partial(read_rows, table=table), files[name], program_rows[name], notes)
-        for name, table in tables.items()
+        name: _rows_of(partial(_table, row=row, notes=notes), files[name], program_rows[name], notes)
+        for name, row in TABLES.items()
     }
     phrases = _rows_of(_phrases, files["phrases"], program.phrases(), notes)
     return WorldwiseFiles(answers, phrases=phrases, embedded=program.embedded(), **rows), [
@@ -270,10 +315,15 @@ def _rows_of(
         return program_rows
 
 
+def _table(path: Path, row: type[PublishedRow], notes: list[str]) -> list[dict[str, Any]]:
+    rows, dropped = read_all([path], row)
+    notes += dropped
+    return [row.model_dump() for row in rows]
+
+
 def _phrases(path: Path) -> list[str]:
     if path.suffix == ".csv":
-        rows: Sequence[Row] = read_published(path)
-        phrases = [str(row.get("phrase") or "").strip() for row in rows]
+        phrases = [str(row.get("phrase") or "").strip() for row in read_rows(path)]
     else:
         phrases = [line.strip() for line in text(path).splitlines()]
     phrases = [phrase for phrase in phrases if phrase]

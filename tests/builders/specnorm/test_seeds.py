@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.seeds import Seed, load_seeds, select
-from tasks.evaluations.cure.benchmarks.cues import KINDS, Cue, join_cues
+from tasks.evaluations.cure.published.cues import KINDS, Cue, join_cues
 from tasks.packs.published import BenchmarkError
 
 COUNTRIES = CountryCodes({"Kenya": "KE", "the Gambia": "GM"})

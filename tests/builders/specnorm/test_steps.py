@@ -16,7 +16,7 @@ from tasks.builders.specnorm import steps
 from tasks.builders.specnorm.params import SpecnormParams
 from tasks.builders.specnorm.study import SpecnormStudy, prompt
 from tasks.engines.protocols import EngineError
-from tasks.evaluations.cure.benchmarks import load_specnorm
+from tasks.evaluations.cure.published import load_specnorm
 from tasks.loop.prompts import Completion
 from tasks.packs.published import BenchmarkError, read_rows
 from tasks.people.review_file import ReviewError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import NO_SYMBOL, UNDESCRIBED, load_casa, without_symbol
+from tasks.evaluations.cure.published import NO_SYMBOL, UNDESCRIBED, load_casa, without_symbol
 from tasks.packs.published import BenchmarkError, read_rows
 
 REAL = Path(__file__).parents[5] / "shared" / "data"

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import (
+from tasks.evaluations.cure.published import (
     BenchmarkItem,
     country_key,
     distinct,

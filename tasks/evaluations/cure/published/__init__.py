@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations import choosing
-from tasks.evaluations.cure.benchmarks.cues import SEPARATOR, Cue, group_of, normal, parse_cues, specificity
+from tasks.evaluations.cure.published.cues import SEPARATOR, Cue, group_of, normal, parse_cues, specificity
 from tasks.identity import digest
 from tasks.packs.published import BenchmarkError, Lower, P, PublishedRow, Row, Text, column, validate
 
