@@ -240,8 +240,8 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
     lacking = sorted(dimensions_of - {d.dimension for d in dimensions if d.framework == targets.framework})
     if lacking:
         raise ValueError(
-            f"there are no exemplars of {targets.framework} for {', '.join(lacking)}: add them to the "
-            "exemplars file, or correct the dimension's name"
+            f"there are no exemplars of {targets.framework} for {', '.join(lacking)}: add them to "
+            "exemplar.csv of a pack, or correct the dimension's name"
         )
     named = (*rows["country"], *rows.get("country_name", ()))
     return WorldwiseMaterials(
