@@ -93,9 +93,6 @@ class FmlamaReproduced(Options):
         "order of equally common ingredients: that of the file, of code points (name), or fitted: for each "
         "cell, the one that gives its printed digits",
     )
-    own_dish: Literal["counted", "left-out"] = Field(
-        "counted", description="whether a dish counts towards the frequency of its own ingredients"
-    )
     denominator: list[Literal["ranked", "listed"]] = tried_field(
         ["ranked", "listed"],
         "divisor of models' precisions: the dish's ingredients among the candidates, or all of them",

@@ -124,7 +124,7 @@ def _products(classes: Sequence[Iterator[tuple[str, ...]]]) -> Iterator[tuple[tu
 
 def baseline(table: DishTable, options: FmlamaReproduced) -> FloatArray:
     """Return [dishes] the baseline's precision by the options' rule."""
-    scores = frequency_scores(table.relevant, leave_one_out=options.own_dish == "left-out")
+    scores = frequency_scores(table.relevant, leave_one_out=False)
     return _precision(scores, table.relevant, options)
 
 

@@ -42,7 +42,7 @@ SOURCES = by_name(
     SourceFiles(
         "scenarios",
         ("*scenario*.csv",),
-        "CSV: scenario, dimension (its primary one); also category, text, option_a, option_b",
+        "CSV: scenario, dimension (its primary one); also category, text",
         is_ours=True,
     ),
     SourceFiles(
@@ -113,13 +113,6 @@ class WorldwiseOptions(Options):
         json_schema_extra=TRIED,
         description="number of times the values are repeated in the embedded text",
     )
-    joined: Literal["spaces", "commas"] = Field(
-        "spaces", description="separator of the values in the embedded text"
-    )
-    decision: Literal["stored", "option"] = Field(
-        "stored",
-        description='form of the decision: as stored ("Option A"), or the option\'s text, if known',
-    )
     scores: list[Literal["computed", "stored"]] = tried_field(
         ["computed", "stored"],
         "alignment and stereotype of an answer: computed here, or stored with it",
@@ -131,21 +124,6 @@ class WorldwiseOptions(Options):
     values: Literal["all", "listed"] = Field(
         "all", description="values counted: all values that answers name, or only values on the list"
     )
-    over: Literal["answers", "models"] = Field(
-        "answers", description="pooling: all models' answers together, or the mean of the models' numbers"
-    )
-    stereotype_text: Literal["response", "explanation"] = Field(
-        "response",
-        description="text in which stereotype phrases are counted: the whole response, or the explanation",
-    )
-    stereotype_rule: Literal["substring", "words"] = Field(
-        "substring",
-        description="rule for phrases: anywhere in the text, counted once; or whole words, each time",
-    )
-    unparsed: Literal["left-out", "zero"] = Field(
-        "left-out", description="alignment of an answer that could not be parsed"
-    )
-    ddof: Literal[0, 1] = Field(1, description="divisor of standard deviations: divided by n, or by n - 1")
     targets: str = Field(
         "seed_bucketed", description="target profile; seed_bucketed: the targets of section 7.4"
     )
@@ -179,8 +157,6 @@ class StoredScenario(PublishedRow):
     dimension: Text
     category: str = ""
     text: str = ""
-    option_a: str = ""
-    option_b: str = ""
 
 
 class StoredExemplar(PublishedRow):
