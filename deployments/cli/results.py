@@ -442,10 +442,11 @@ def read_ranking(file: Path) -> pl.DataFrame:
     """Return the rows of a user's file for ``save_ranking``; equal scores share a place.
 
     Raises:
-        BenchmarkError: not readable, wrong columns, or a row without a place or score; says which.
+        TableError: not readable, wrong columns, or a row without a place or score; says which.
     """
+    from tasks.data import TableError
     from tasks.identity import checked_name
-    from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_rows, validate
+    from tasks.packs.published import PublishedRow, Text, read_rows, validate
 
     class Ranked(PublishedRow):
         """One line of the file."""
@@ -459,7 +460,7 @@ def read_ranking(file: Path) -> pl.DataFrame:
     ranked, dropped = validate(str(file), rows, Ranked)
     bad = sum(row.place is None and row.score is None for row in ranked) + dropped.total()
     if bad:
-        raise BenchmarkError(
+        raise TableError(
             f"{file}: {bad} of {len(rows)} rows lack a model or both place and score: fill them in"
         )
     try:
@@ -471,14 +472,14 @@ def read_ranking(file: Path) -> pl.DataFrame:
             for row in ranked
         ]
     except ValueError as error:
-        raise BenchmarkError(f"{file}: {error}") from error
+        raise TableError(f"{file}: {error}") from error
     frame = pl.DataFrame([row.model_dump() | own for row, own in zip(ranked, names, strict=True)])
     if frame.select("benchmark", "model").is_duplicated().any():
-        raise BenchmarkError(f"{file}: a model occurs twice in a benchmark: remove one of its rows")
+        raise TableError(f"{file}: a model occurs twice in a benchmark: remove one of its rows")
     by_score = pl.col("score").rank("min", descending=True).over("benchmark")
     place = pl.coalesce("place", by_score).cast(pl.Int32)
     if frame.select(place.min()).item() < 1:
-        raise BenchmarkError(
+        raise TableError(
             f"{file}: a place is below 1: count places from 1 (the best), or name the column score"
         )
     return frame.select("benchmark", "model", place.alias("place"), source=pl.lit(file.name))

@@ -79,7 +79,7 @@ class Params(BaseModel):
     @classmethod
     def _without_unset(cls, chosen: Any) -> Any:
         """Return the fields; unknown ones without a value are of runs stored before these fields went."""
-        if not isinstance(chosen, dict):
+        if not isinstance(chosen, dict) or cls.model_config["extra"] != "forbid":
             return chosen
         return {n: value for n, value in chosen.items() if n in cls.model_fields or value is not None}
 

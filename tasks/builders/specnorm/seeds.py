@@ -86,7 +86,7 @@ def load_seeds(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> S
         files: rows by the file's name (see ``published.read_rows``).
 
     Raises:
-        BenchmarkError: no row of a file has the required columns.
+        TableError: no row of a file has the required columns.
     """
     dropped: Counter[str] = Counter()
     by_name: dict[str, Seed] = {}

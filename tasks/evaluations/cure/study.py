@@ -260,7 +260,7 @@ def build_materials(
         published: the rows of ``params.files``; all other benchmarks use their shipped samples.
 
     Raises:
-        BenchmarkError: published rows do not fit.
+        TableError: published rows do not fit.
         UnknownName: a benchmark or country that does not exist.
         ValueError: a benchmark has no items, or none of these countries.
     """

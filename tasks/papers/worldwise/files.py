@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, FiniteFloat
 
+from tasks.data import TableError
 from tasks.data.text import text
 from tasks.evaluations.worldwise.params import MINILM
 from tasks.packs.published import (
-    BenchmarkError,
     Lower,
     PublishedRow,
     Text,
@@ -262,11 +262,11 @@ def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredA
     for path in candidates:
         try:
             return path, *read_all([path], StoredAnswer)
-        except BenchmarkError as error:
+        except TableError as error:
             if path is candidates[-1]:
                 raise
             notes.append(skipped_note(path, error))
-    raise BenchmarkError("no file of answers")
+    raise TableError("no file of answers")
 
 
 def _rows_of(
@@ -304,5 +304,5 @@ def _phrases(path: Path) -> list[str]:
         phrases = [line.strip() for line in text(path).splitlines()]
     phrases = [phrase for phrase in phrases if phrase]
     if not phrases:
-        raise BenchmarkError(f"{path}: no phrases; write one per line, or a column phrase")
+        raise TableError(f"{path}: no phrases; write one per line, or a column phrase")
     return phrases
