@@ -3,7 +3,6 @@ CREATE OR REPLACE VIEW doubt AS
 
 COMMENT ON VIEW doubt IS 'Reasons not to trust a headline that beats its null: one row per run, headline and reason, from all views <evaluation>_doubt.';
 COMMENT ON COLUMN doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW boards_doubt AS
 -- A verdict that is lost never makes a finding: it would stand with the worst value in place of each.
@@ -25,7 +24,6 @@ WHERE if(direction = 'higher', nearest > null_value AND with_worst <= null_value
 
 COMMENT ON VIEW boards_doubt IS 'Rows that every evaluation adds to the view doubt: headlines that are beyond their null only because verdicts, or a simulator''s messages, are lost.';
 COMMENT ON COLUMN boards_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN boards_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW against_null AS
 WITH doubted AS (
@@ -49,7 +47,6 @@ COMMENT ON COLUMN against_null.run_id IS 'Run: run.run_id; no null models.';
 COMMENT ON COLUMN against_null.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN against_null.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN against_null.is_beyond_null IS 'Whether the 95 % interval lies beyond the null on the better side and no doubt applies; NULL without an interval or a null.';
-COMMENT ON COLUMN against_null.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 
 CREATE OR REPLACE VIEW leaderboard_history AS
 WITH newest AS (
@@ -69,7 +66,6 @@ LEFT JOIN against_null AS a ON a.run_id = r.run_id AND a.metric = m.metric
 WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard_history IS 'The headlines of all evaluations on every occasion: newest finished run of each engine, configuration and occasion. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_history.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: run.engine_hash.';
 COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the occasion; empty for runs that used earlier answers.';
 COMMENT ON COLUMN leaderboard_history.metric IS 'Headline: metric.metric where metric.is_headline.';
@@ -79,7 +75,6 @@ COMMENT ON COLUMN leaderboard_history.ci_low IS 'Lower end of the 95 % interval;
 COMMENT ON COLUMN leaderboard_history.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.null_value IS 'Value of a null model for the same metric and slice; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.is_beyond_null IS 'Value of against_null.is_beyond_null; NULL for null models.';
-COMMENT ON COLUMN leaderboard_history.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.n_scored IS 'Number of points from which the value is computed.';
 COMMENT ON COLUMN leaderboard_history.n_unscored IS 'Number of points that could not be scored.';
 
@@ -143,7 +138,6 @@ COMMENT ON COLUMN model_scores.model IS 'Model; null models are in null_value.';
 COMMENT ON COLUMN model_scores.model_hash IS 'Hash on which evaluations are joined (run.model_hash).';
 COMMENT ON COLUMN model_scores.engine_hash IS 'Engine that answered: run.engine_hash.';
 COMMENT ON COLUMN model_scores.dtype IS 'Precision of the engine; NULL if a server chooses it.';
-COMMENT ON COLUMN model_scores.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_scores.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN model_scores.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN model_scores.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
@@ -152,7 +146,6 @@ COMMENT ON COLUMN model_scores.unscored_reason IS 'Why there is no number; NULL 
 COMMENT ON COLUMN model_scores.n_scored IS 'Number of points from which the value is computed.';
 COMMENT ON COLUMN model_scores.n_unscored IS 'Number of points that could not be scored.';
 COMMENT ON COLUMN model_scores.is_beyond_null IS 'Value of against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
-COMMENT ON COLUMN model_scores.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 
 CREATE OR REPLACE VIEW external_ranking AS
 WITH ranking AS (
