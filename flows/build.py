@@ -39,7 +39,7 @@ def build_specnorm(params: SpecnormParams) -> pl.DataFrame:
 
     Raises:
         EngineError: the model gave no answers, or the budget was reached; answers so far are stored.
-        ReviewError: the queue file exists, or cannot be written. BenchmarkError: seeds cannot be read.
+        ReviewError: the queue file exists, or cannot be written. TableError: seeds cannot be read.
         CorruptPart: stored answers cannot be read; they are set aside, to be answered again.
     """
     study = run_stages(params, specnorm.DRAFT)

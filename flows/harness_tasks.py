@@ -16,8 +16,8 @@ from tasks.evaluations.contract import Evaluation, Params, comparable
 from tasks.evaluations.culturall.items import CulturallItem
 from tasks.evaluations.culturall.matching.choices import options as choices
 from tasks.evaluations.culturall.study import CulturallStudy
-from tasks.evaluations.cure.benchmarks import LABELS
 from tasks.evaluations.cure.params import kind_of
+from tasks.evaluations.cure.published import LABELS
 from tasks.evaluations.cure.study import CureStudy, country_of
 from tasks.evaluations.fmlama.study import FmlamaStudy
 from tasks.evaluations.recipe.definition import LETTERS, ROTATED

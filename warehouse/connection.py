@@ -21,7 +21,7 @@ from warehouse.literals import execute, list_parts
 from warehouse.migrate import bind_views, bring_up_to_date, is_up_to_date, refuse_older, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part, has_empty_parts
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
-from warehouse.querying import Rows, to_frame, to_rows
+from warehouse.querying import ResultSet, to_frame, to_rows
 from warehouse.registrations import Position, fold
 from warehouse.storage import (
     HOME,
@@ -265,10 +265,10 @@ class Warehouse:
         sql: str,
         params: Sequence[object] | Mapping[str, object] | None = None,
         variables: Mapping[str, object] | None = None,
-    ) -> Rows:
+    ) -> ResultSet:
         """Return the result of `query` as Python values; plain types need no polars."""
         if not self.store.has_all_parts:
-            return Rows.from_frame(self.query(sql, params, variables))
+            return ResultSet.from_frame(self.query(sql, params, variables))
         with self._reading(sql, variables) as connection:
             return to_rows(connection, sql, params)
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import Records, columns_of, execute_with, now
+from warehouse.storage import Records, columns_of, execute_with, insert, now
 
-_ADD = 'INSERT INTO "{table}" BY NAME SELECT * FROM incoming ANTI JOIN "{table}" USING ({key})'
 _FORGET_REVISIONS = """
 DELETE FROM culturall_draft
 WHERE origin = 'revision' AND parent IN (SELECT draft FROM incoming)
@@ -35,8 +34,7 @@ def add(warehouse: Warehouse, table: str, rows: Records) -> None:
         return
     key, time = _KEYS[table]
     with warehouse.write() as connection:
-        incoming = pl.DataFrame(_timed(rows, time), schema=columns_of(connection, table))
-        execute_with(connection, incoming, _ADD.format(table=table, key=key))
+        insert(connection, table, _timed(rows, time), key)
 
 
 def _timed(rows: Records, column: str) -> Records:
@@ -46,9 +44,8 @@ def _timed(rows: Records, column: str) -> Records:
 def replace_checks(warehouse: Warehouse, rows: Records) -> None:
     """Replace the results of the checks for all drafts: near-duplicates depend on the other drafts."""
     with warehouse.write() as connection:
-        incoming = pl.DataFrame(_timed(rows, "checked_at"), schema=columns_of(connection, "culturall_check"))
         connection.execute("DELETE FROM culturall_check")
-        execute_with(connection, incoming, "INSERT INTO culturall_check BY NAME FROM incoming")
+        insert(connection, "culturall_check", _timed(rows, "checked_at"))
 
 
 def save_reviews(warehouse: Warehouse, decisions: Records, revisions: Records) -> None:
@@ -60,8 +57,7 @@ def save_reviews(warehouse: Warehouse, decisions: Records, revisions: Records) -
         decided = pl.DataFrame(decisions, schema=columns_of(connection, "culturall_review"))
         execute_with(connection, decided, _FORGET_REVISIONS)
         execute_with(connection, decided, _DECIDE)
-        revised = pl.DataFrame(revisions, schema=columns_of(connection, "culturall_draft"))
-        execute_with(connection, revised, _ADD.format(table="culturall_draft", key="draft"))
+        insert(connection, "culturall_draft", revisions, "draft")
 
 
 def save_release(warehouse: Warehouse, release: Mapping[str, object], items: Records) -> int:
@@ -75,8 +71,6 @@ def save_release(warehouse: Warehouse, release: Mapping[str, object], items: Rec
         (newest,) = connection.execute(
             "SELECT coalesce(max(number), 0) FROM culturall_release"
         ).fetchone() or (0,)
-        row = pl.DataFrame([{**release, "number": int(newest) + 1}])
-        execute_with(connection, row, "INSERT INTO culturall_release BY NAME FROM incoming")
-        incoming = pl.DataFrame(items, schema=columns_of(connection, "culturall_release_item"))
-        execute_with(connection, incoming, "INSERT INTO culturall_release_item BY NAME FROM incoming")
+        insert(connection, "culturall_release", [{**release, "number": int(newest) + 1}])
+        insert(connection, "culturall_release_item", items)
         return int(newest) + 1

@@ -12,7 +12,7 @@ import polars as pl
 
 from warehouse.connection import Warehouse
 from warehouse.reference import ReferenceItem, put_item_list
-from warehouse.storage import WarehouseError, as_table, columns_of, execute_with, now
+from warehouse.storage import WarehouseError, as_table, columns_of, execute_with, insert, now
 
 SHIPPED_DISHES = "shipped"
 """Name of the dish set that views/fmlama.sql makes from the item list `dishes`."""
@@ -20,7 +20,6 @@ SHIPPED_DISHES = "shipped"
 _REQUIRED = ("url", "language", "name", "origin", "ingredients", "materials")
 _PUT_DISHES = "INSERT INTO dish BY NAME SELECT $name AS dish_set, * FROM incoming"
 _PUT_SET = "INSERT OR REPLACE INTO dish_set BY NAME FROM incoming"
-_PUT_INGEST = "INSERT INTO ingest BY NAME FROM incoming"
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def save_ingest(warehouse: Warehouse, ingest: Ingest) -> None:
         "dropped": json.dumps(dict(ingest.dropped or {}), sort_keys=True),
     }
     with warehouse.write() as connection:
-        execute_with(connection, pl.DataFrame([values]), _PUT_INGEST)
+        insert(connection, "ingest", [values])
 
 
 def _checked(rows: pl.DataFrame, schema: pl.Schema, name: str) -> pl.DataFrame:

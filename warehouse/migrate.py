@@ -2,37 +2,24 @@
 
 The database is a private draft, which is published once, when all is done (`Warehouse.open`). So each
 migration commits by itself: DuckDB refuses to alter a table that the same transaction has updated.
-
-A view is made after those that it reads, so the order of files and views is free. A migration drops a view
-that is no longer needed.
+A migration drops a view that is no longer needed.
 """
 
 import hashlib
-import re
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from graphlib import TopologicalSorter
-from itertools import zip_longest
 from pathlib import Path
 
 import duckdb
 
-from warehouse.part_kinds import KINDS, kind_view, unit_rows_view
+from warehouse import view_files
 from warehouse.recipes import restore_metrics
 from warehouse.reference import load_reference, reference_folder, reference_state
-from warehouse.storage import HOME, WarehouseError, folder_signs, glob_escaped, now, transaction
+from warehouse.storage import HOME, WarehouseError, folder_signs, now, transaction
+from warehouse.view_files import create_views, views_hash
 
-_FOLDER = Path(__file__).resolve().parent
-_SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
-_SHARED = _VIEWS / "columns.toml"
-_PARTS = "{parts}"  # in a view's text: the folder of parts
-_DOUBTS = "{doubts}"  # in a view's text: the rows of all views <evaluation>_doubt
-_VIEW = re.compile(r"^(?:--.*\n)*CREATE OR REPLACE (?:VIEW|MACRO) \"?(\w+)", re.MULTILINE)
-_READS = re.compile(r"(?:\b(?:FROM|JOIN)\s+\"?|\b(?=\w+\())(\w+)")
-"""Names after FROM and JOIN, and of functions."""
-_NO_CODE = re.compile(r"--.*|'(?:[^']|'')*'")
+_SCHEMA = Path(__file__).resolve().parent / "schema"
 _BEFORE = "001_core.sql"
 """Name of the first migration before version 0.2.0, whose files became one."""
 _TOO_OLD = (
@@ -40,10 +27,6 @@ _TOO_OLD = (
     "code that made it (run.code_version); then set CULTUREMETER_HOME to a new folder."
 )
 
-_UNCOMMENTED = """
-SELECT table_name, column_name FROM duckdb_columns() AS c JOIN duckdb_views() AS v ON v.view_oid = c.table_oid
-WHERE v.database_name = current_database() AND c.comment IS NULL AND list_contains(?, column_name)
-"""
 _OWN_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
 _OWN_VIEWS = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database()"
 
@@ -56,12 +39,12 @@ def is_up_to_date(connection: duckdb.DuckDBPyConnection) -> bool:
     """
     if _pending(connection, _SCHEMA):
         return False
-    return ({"views": _views_hash()} | reference_state()).items() <= _state(connection).items()
+    return ({"views": views_hash()} | reference_state()).items() <= _state(connection).items()
 
 
 def source_signs() -> object:
     """Return a value that changes whenever a migration, a view or a reference file changes."""
-    return folder_signs([_SCHEMA, _VIEWS, reference_folder()])
+    return folder_signs([_SCHEMA, view_files.FOLDER, reference_folder()])
 
 
 def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
@@ -71,11 +54,11 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
     """
     apply_migrations(connection, _SCHEMA)
     with transaction(connection):
-        stored, views = _state(connection), _views_hash()
+        stored, views = _state(connection), views_hash()
         current = load_reference(connection, stored) | {"views": views}
         restore_metrics(connection)
         if views != stored.get("views"):
-            _create_views(connection, f"{root}/parts", _views())
+            create_views(connection, root)
             current["home"] = root
         _note(connection, {name: value for name, value in current.items() if stored.get(name) != value})
     bind_views(connection, root)
@@ -84,9 +67,9 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
 def bind_views(connection: duckdb.DuckDBPyConnection, root: str) -> None:
     """Make the views name the parts of this home, for other programs, if the file comes from elsewhere."""
     stored = _state(connection)
-    if stored.get("home") != root and stored.get("views") == _views_hash():
+    if stored.get("home") != root and stored.get("views") == views_hash():
         with transaction(connection):
-            _create_views(connection, f"{root}/parts", [view for view in _views() if _PARTS in view[1]])
+            create_views(connection, root, of_parts=True)
             _note(connection, {"home": root})
 
 
@@ -187,47 +170,6 @@ def _applied(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[str, str]
 def _state(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Return the table `state`, name -> value, as of the last time the database was made current."""
     return dict(connection.execute("SELECT name, value FROM state").fetchall())
-
-
-def _create_views(connection: duckdb.DuckDBPyConnection, parts: str, views: list[tuple[str, str]]) -> None:
-    """Create or replace `views`. parts: absolute path or address of the parts that they read."""
-    for source, sql in views:
-        try:
-            # A view's text takes no parameters.
-            connection.execute(sql.replace(_PARTS, glob_escaped(parts).replace("'", "''")))
-        except duckdb.Error as error:
-            raise WarehouseError(f"view {source} cannot be created: {error}. Correct the file.") from error
-    shared = tomllib.loads(_SHARED.read_text(encoding="utf-8"))
-    for view, column in connection.execute(_UNCOMMENTED, [[*shared]]).fetchall():
-        connection.execute(f"COMMENT ON COLUMN {view}.{column} IS '{shared[column]}'")
-
-
-def _views_hash() -> str:
-    texts = [*(sql for _, sql in _views()), _SHARED.read_text(encoding="utf-8")]
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
-
-
-def _views() -> list[tuple[str, str]]:
-    """Return (name and source file, SQL) of every view, each after those that it reads.
-
-    Each evaluation has a file; the others have the views that evaluations share.
-    """
-    views = {name: (f"{name} of kinds/", kind_view(kind)) for name, kind in KINDS.items()}
-    views["unit_rows"] = ("unit_rows of kinds/", unit_rows_view(KINDS.values()))
-    doubts = []
-    for file in sorted(_VIEWS.glob("*.sql")):
-        text = file.read_text(encoding="utf-8")
-        found = list(_VIEW.finditer(text))
-        for view, after in zip_longest(found, found[1:]):
-            views[view[1]] = (f"{view[1]} of {file}", text[view.start() : after and after.start()])
-        doubts += [f"FROM {file.stem}_doubt"] if f"{file.stem}_doubt" in views else []
-    all_doubts = "\nUNION ALL\n".join(doubts)
-    views = {name: (source, sql.replace(_DOUBTS, all_doubts)) for name, (source, sql) in views.items()}
-    reads = {}
-    for name, (_, sql) in views.items():
-        words = set(_READS.findall(_NO_CODE.sub("", sql)))
-        reads[name] = [other for other in views if other in words and other != name]
-    return [views[name] for name in TopologicalSorter(reads).static_order()]
 
 
 def _version(file: Path) -> int:

@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 _OUTSIDE_WRITER_PATIENCE_S = 30.0
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
+_COPIES, _COPY_PAUSE_S = 50, 0.1
 
 
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -71,6 +72,18 @@ def patiently(path: Path, attempt: Callable[[], T]) -> T:
                 ) from error
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_RETRY_S)
+
+
+def until_whole(place: object, attempt: Callable[[], bool]) -> None:
+    """Try to copy what others write to, for 5 s, until `attempt` says that the copy is whole.
+
+    Raises WarehouseError, which names the place, if it never is.
+    """
+    for _ in range(_COPIES):
+        if attempt():
+            return
+        time.sleep(_COPY_PAUSE_S)
+    raise WarehouseError(f"{place} is being written to all the time: try again later.")
 
 
 def lock_shared(file: BinaryIO) -> None:

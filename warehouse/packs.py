@@ -10,10 +10,9 @@ import duckdb
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import Records, execute_with, now
+from warehouse.storage import Records, execute_with, insert, now
 
 _KNOWN = "SELECT 1 FROM pack WHERE pack_hash = ?"
-_SAVE = "INSERT INTO pack BY NAME FROM incoming"
 _SAVE_ROWS = "INSERT INTO pack_row BY NAME SELECT * REPLACE (content::JSON AS content) FROM incoming"
 _READ = "SELECT file, content::VARCHAR FROM pack_row WHERE pack_hash = ? ORDER BY file, position"
 
@@ -36,7 +35,7 @@ def save_pack(
         return
     fields = {field: about.get(field, "") for field in ("title", "version", "author", "licence", "source")}
     facts = {"pack_hash": pack_hash, "pack": name, "evaluation": evaluation, **fields, "added_at": now()}
-    execute_with(connection, pl.DataFrame([facts]), _SAVE)
+    insert(connection, "pack", [facts])
     records = [
         {
             "pack_hash": pack_hash,

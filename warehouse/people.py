@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import Records, WarehouseError, columns_of, execute_with, now
+from warehouse.storage import Records, WarehouseError, columns_of, execute_with, insert, now
 
 _CHANGED = """
 SELECT i.annotator, i.item, i.field, i.revision FROM incoming AS i
@@ -25,20 +25,18 @@ SELECT * FROM incoming ANTI JOIN human_answer USING (study, annotator, item, fie
 
 def save_conversation_validation(warehouse: Warehouse, study: str, rows: Records) -> None:
     """Replace a study's rows of conversation_validation. rows: its columns without study and pulled_at."""
-    with warehouse.write() as connection:
-        connection.execute("DELETE FROM conversation_validation WHERE study = $study", {"study": study})
-        schema = columns_of(connection, "conversation_validation")
-        frame = pl.DataFrame([{**row, "study": study, "pulled_at": now()} for row in rows], schema=schema)
-        execute_with(connection, frame, "INSERT INTO conversation_validation BY NAME SELECT * FROM incoming")
+    _replace(warehouse, "conversation_validation", study, "pulled_at", rows)
 
 
 def save_ceilings(warehouse: Warehouse, study: str, rows: Records) -> None:
-    """Replace a study's rows of human_ceiling. rows: its columns without computed_at."""
+    """Replace a study's rows of human_ceiling. rows: its columns without study and computed_at."""
+    _replace(warehouse, "human_ceiling", study, "computed_at", rows)
+
+
+def _replace(warehouse: Warehouse, table: str, study: str, time: str, rows: Records) -> None:
     with warehouse.write() as connection:
-        connection.execute("DELETE FROM human_ceiling WHERE study = $study", {"study": study})
-        schema = columns_of(connection, "human_ceiling")
-        frame = pl.DataFrame([{**row, "computed_at": now()} for row in rows], schema=schema)
-        execute_with(connection, frame, "INSERT INTO human_ceiling BY NAME SELECT * FROM incoming")
+        connection.execute(f"DELETE FROM {table} WHERE study = $study", {"study": study})
+        insert(connection, table, [{**row, "study": study, time: now()} for row in rows])
 
 
 def save_study(
@@ -86,8 +84,7 @@ def save_study(
             ("human_exclusion", exclusions),
         ):
             connection.execute(f"DELETE FROM {table} WHERE study = $study", {"study": name})
-            frame = pl.DataFrame(rows, schema=columns_of(connection, table))
-            execute_with(connection, frame, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+            insert(connection, table, rows)
         if domains:
             schema = columns_of(connection, "human_domain", excluded=["pulled_at"])
             execute_with(connection, pl.DataFrame(domains, schema=schema), _PUT_DOMAINS, {"now": now()})

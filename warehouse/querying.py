@@ -37,7 +37,7 @@ _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC
 """First and last time that Python can represent; DuckDB also has infinity."""
 
 
-class Rows(NamedTuple):
+class ResultSet(NamedTuple):
     """The result of a query as Python values. numeric: names of the columns of numbers."""
 
     names: list[str]
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     @classmethod
-    def from_dicts(cls, rows: Sequence[Mapping[str, Any]]) -> Rows:
+    def from_dicts(cls, rows: Sequence[Mapping[str, Any]]) -> ResultSet:
         """Return rows with the columns of all, as they first come; a missing cell is None."""
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row[name] for row in rows if row.get(name) is not None] for name in names}
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
         return cls(names, frozenset(numeric), [tuple(row.get(name) for name in names) for row in rows])
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame) -> Rows:
+    def from_frame(cls, frame: pl.DataFrame) -> ResultSet:
         """Return the rows of a frame."""
         numeric = frozenset(name for name, kind in frame.schema.items() if kind.is_numeric())
         return cls(frame.columns, numeric, with_whole_numbers(frame).rows())
@@ -67,7 +67,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def to_rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> Rows:
+def to_rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> ResultSet:
     """Return the rows of a query, equal to those of `to_frame`. Raises what DuckDB raises.
 
     Only uncommon types need polars, whose import takes as long as the rest of a small query.
@@ -81,8 +81,10 @@ def to_rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> 
         rows = connection.fetchall()
         times = [place for place, kind in enumerate(kinds) if kind in _TIMES]
         if not any(_is_odd_time(row[place]) for row in rows for place in times):
-            return Rows(names, frozenset(n for n, k in zip(names, kinds, strict=True) if k in _NUMBERS), rows)
-    return Rows.from_frame(to_frame(connection, sql, params))
+            return ResultSet(
+                names, frozenset(n for n, k in zip(names, kinds, strict=True) if k in _NUMBERS), rows
+            )
+    return ResultSet.from_frame(to_frame(connection, sql, params))
 
 
 def _is_odd_time(value: object) -> bool:

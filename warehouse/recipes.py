@@ -15,14 +15,13 @@ import polars as pl
 
 from warehouse.literals import list_parts
 from warehouse.needed import empty_files
-from warehouse.storage import Records, WarehouseError, columns_of, execute_with
+from warehouse.storage import Records, WarehouseError, execute_with, insert
 from warehouse.store import Store
+from warehouse.view_files import views
 
 _CLEAR = "DELETE FROM recipe_metric WHERE evaluation = ? AND list_contains(?, metric)"
 _AGE = "UPDATE recipe_metric SET place = place + 1000 WHERE evaluation = ? AND place < 1000"
-_SAVE = "INSERT INTO recipe_metric BY NAME FROM incoming"
 _CLEAR_PUBLISHED = "DELETE FROM recipe_published WHERE evaluation = ?"
-_SAVE_PUBLISHED = "INSERT INTO recipe_published BY NAME FROM incoming"
 _FORGET = "DELETE FROM metric WHERE evaluation = ?"
 _REGISTER = """
 INSERT INTO metric
@@ -60,19 +59,15 @@ def save_recipe(
         {"evaluation": evaluation, "place": place, **row, "doubts": doubts.get(row["metric"])}
         for place, row in enumerate(metrics)
     ]
-    frame = pl.DataFrame(rows, schema=columns_of(connection, "recipe_metric"))
-    connection.execute(_CLEAR, [evaluation, frame["metric"].to_list()])
+    connection.execute(_CLEAR, [evaluation, [row["metric"] for row in metrics]])
     connection.execute(_AGE, [evaluation])  # metrics of earlier definitions stay, after the present ones
-    execute_with(connection, frame, _SAVE)
+    insert(connection, "recipe_metric", rows)
     connection.execute(_CLEAR_PUBLISHED, [evaluation])
-    published_rows = [{"evaluation": evaluation, **row} for row in published]
-    schema = columns_of(connection, "recipe_published")
-    execute_with(connection, pl.DataFrame(published_rows, schema=schema), _SAVE_PUBLISHED)
+    insert(connection, "recipe_published", [{"evaluation": evaluation, **row} for row in published])
     if not (_FOLDER / "reference" / "metric" / f"{evaluation}.csv").exists():
         connection.execute(_FORGET, [evaluation])
         connection.execute(_REGISTER, [evaluation])
-    own = _FOLDER / "views" / f"{evaluation}.sql"
-    if not (own.exists() and f" VIEW leaderboard_{evaluation} AS" in own.read_text(encoding="utf-8")):
+    if f"leaderboard_{evaluation}" not in views():
         # CREATE VIEW reads a file of each kind; those of a shared store may not be on this machine.
         list_parts(connection, empty_files(store.folder))
         connection.execute(leaderboard_sql(evaluation, metrics))

@@ -111,11 +111,13 @@ def put_item_list(
     source: text for item_list.source. where: index of a row -> its place, for errors. Raises WarehouseError
     for an empty or repeated item or an unknown country.
     """
+    import pyarrow as pa  # most commands need none of it
+
     _check_items(connection, rows, place_of)
     identity = list_hash([row.item for row in rows])
     schema = columns_of(connection, "item", excluded=["list_hash", "position"])
     columns = {name: [getattr(row, name) for row in rows] for name in schema}
-    frame = pl.DataFrame(columns, schema=schema).with_row_index("position")
+    frame = pl.DataFrame(pa.table(columns)).cast(schema).with_row_index("position")
     facts = {"list_hash": identity, "item_list": name, "n_items": len(rows), "source": source}
     connection.execute(_PUT_ITEM_LIST, facts | {"loaded_at": now()})
     connection.execute(_MAKE_CURRENT, {"list_hash": identity, "item_list": name})
@@ -210,8 +212,8 @@ def _checked_rows(
             raise WarehouseError(
                 f"{place}, column {', '.join(key)}: {identity} is on {places[identity]} already. Remove one."
             )
-    cells = [[cell or None for cell in row] for _, row in lines]
-    return pl.DataFrame(cells, schema=dict.fromkeys(header, pl.String), orient="row")
+    cells = {name: [row[place] or None for _, row in lines] for place, name in enumerate(header)}
+    return pl.DataFrame(cells, schema=dict.fromkeys(header, pl.String))
 
 
 def _check_type(cell: str, kind: str, place: str) -> None:

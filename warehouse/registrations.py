@@ -16,7 +16,6 @@ import json
 import logging
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
@@ -28,7 +27,7 @@ from uuid import uuid4
 import duckdb
 import polars as pl
 
-from warehouse.outside import WriterLock
+from warehouse.outside import WriterLock, until_whole
 from warehouse.storage import WarehouseError, is_local, now, room_for, sign_of, written_whole
 
 _log = logging.getLogger("culturemeter")
@@ -37,7 +36,6 @@ T = TypeVar("T")
 
 _FILE = "registrations.sqlite"
 _PATIENCE_S = 600.0  # wait for other processes, each of which needs milliseconds
-_COPIES, _COPY_PAUSE_S = 50, 0.1  # tries to copy a log at rest, and seconds between them
 _NEEDED = 1 << 20  # bytes, for the error of a full disk
 
 _SCHEMA = """
@@ -273,17 +271,18 @@ class Registrations:
 
         Raises WarehouseError if it changes all the time.
         """
-        for _ in range(_COPIES):
-            signs = [sign_of(self._beside(suffix)) for suffix in ("", "-wal")]
-            for suffix, sign in zip(("", "-wal"), signs, strict=True):
-                (folder / f"{_FILE}{suffix}").unlink(missing_ok=True)
+        files = [self._beside(suffix) for suffix in ("", "-wal")]
+
+        def copied() -> bool:
+            signs = [sign_of(file) for file in files]
+            for file, sign in zip(files, signs, strict=True):
+                (folder / file.name).unlink(missing_ok=True)
                 if sign is not None:
                     with suppress(FileNotFoundError):  # its owner has ended: the signs differ
-                        shutil.copyfile(self._beside(suffix), folder / f"{_FILE}{suffix}")
-            if signs == [sign_of(self._beside(suffix)) for suffix in ("", "-wal")]:
-                return
-            time.sleep(_COPY_PAUSE_S)
-        raise WarehouseError(f"{self.path} is being written to all the time: try again later.")
+                        shutil.copyfile(file, folder / file.name)
+            return signs == [sign_of(file) for file in files]
+
+        until_whole(self.path, copied)
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(f"{_FILE}{suffix}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import polars as pl
 
 from warehouse.local_store import LocalStore, copy_published
 from warehouse.migrate import refuse_older, refuse_other_schema
-from warehouse.outside import patiently
+from warehouse.outside import patiently, until_whole
 from warehouse.part_kinds import KINDS, is_part_name
 from warehouse.parts import CorruptPart, read_content, register_parts, units_of
 from warehouse.published import damaged
@@ -20,8 +19,6 @@ from warehouse.registrations import Registrations, fold_in, folded
 from warehouse.storage import WarehouseError
 from warehouse.store import Store
 
-_TRIES, _PAUSE_S = 50, 0.1
-"""Tries to read a shared store's file before its registrations are folded into a newer one."""
 _KNOWN = "SELECT DISTINCT kind, part FROM part_unit_base UNION SELECT kind, part FROM superseded_part"
 
 
@@ -41,13 +38,10 @@ def snapshot(store: Store, folder: Path) -> Path:
         store = copy
     file = folder / "snapshot.duckdb"
     try:
-        for _ in range(_TRIES):
-            if _is_whole(store, file, place):
-                return file
-            time.sleep(_PAUSE_S)
+        until_whole(place, partial(_is_whole, store, file, place))
     except duckdb.Error as error:
         raise damaged(place, error) from error
-    raise WarehouseError(f"{place} is being written to all the time: try again later.")
+    return file
 
 
 def refuse_absent(store: Store) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import Records, columns_of, execute_with
+from warehouse.storage import Records, columns_of, execute_with, insert
 
 _DROP_REJECTED = """
 DELETE FROM specnorm_draft WHERE status = 'rejected_by_checks' AND draft IN (SELECT draft FROM incoming)
-"""
-_PUT_DRAFTS = """
-INSERT INTO specnorm_draft BY NAME SELECT * FROM incoming ANTI JOIN specnorm_draft USING (draft)
 """
 _DECIDE = """
 UPDATE specnorm_draft
@@ -20,7 +17,6 @@ FROM incoming AS i
 WHERE specnorm_draft.draft = i.draft
 """
 _WITHDRAW = "DELETE FROM specnorm_item WHERE draft IN (SELECT draft FROM incoming)"
-_PUBLISH = "INSERT INTO specnorm_item BY NAME SELECT * FROM incoming"
 
 
 def save_drafts(warehouse: Warehouse, drafts: Records) -> None:
@@ -32,7 +28,7 @@ def save_drafts(warehouse: Warehouse, drafts: Records) -> None:
     with warehouse.write() as connection:
         incoming = pl.DataFrame(drafts, schema=columns_of(connection, "specnorm_draft"))
         execute_with(connection, incoming, _DROP_REJECTED)
-        execute_with(connection, incoming, _PUT_DRAFTS)
+        insert(connection, "specnorm_draft", drafts, "draft")
 
 
 def save_reviews(warehouse: Warehouse, decisions: Records, items: Records) -> None:
@@ -45,5 +41,4 @@ def save_reviews(warehouse: Warehouse, decisions: Records, items: Records) -> No
         decided = pl.DataFrame(decisions, schema=columns_of(connection, "specnorm_draft"))
         execute_with(connection, decided, _DECIDE)
         execute_with(connection, decided, _WITHDRAW)
-        published = pl.DataFrame(items, schema=columns_of(connection, "specnorm_item"))
-        execute_with(connection, published, _PUBLISH)
+        insert(connection, "specnorm_item", items)

@@ -310,6 +310,16 @@ def columns_of(
     return pl.Schema({name: kind for name, kind in schema.items() if name not in excluded})
 
 
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Records, key: str = "") -> None:
+    """Add rows to a table; columns that they lack are NULL.
+
+    key: columns, separated by commas, by which a row that is stored already stays as it is.
+    """
+    frame = pl.DataFrame(rows, schema=columns_of(connection, table))
+    new = f' ANTI JOIN "{table}" USING ({key})' if key else ""
+    execute_with(connection, frame, f'INSERT INTO "{table}" BY NAME SELECT * FROM incoming{new}')
+
+
 def as_table(frame: pl.DataFrame, schema: pl.Schema, name: str) -> pl.DataFrame:
     """Return `frame` with the table's order and types.
 

@@ -15,7 +15,7 @@ from deployments.cli.common import As, errors
 from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, new_file, notes, number, out, say, show, show_rows, working
 from warehouse import Warehouse, home
-from warehouse.querying import Rows
+from warehouse.querying import ResultSet
 from warehouse.storage import usual_home
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def score(name: Name, form: As = Format.table) -> None:
             rows = ceiling.score(warehouse, results)
         if form is Format.table:
             own = ceiling.lines(warehouse, rows[0]["config_hash"])
-            return show_rows(Rows.from_dicts(own), "People's own answers", CEILING)
+            return show_rows(ResultSet.from_dicts(own), "People's own answers", CEILING)
         show(pl.DataFrame(rows, infer_schema_length=None), form)
 
 

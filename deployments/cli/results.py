@@ -15,7 +15,7 @@ from deployments.serve.server import configure, connect
 from deployments.show import display
 from deployments.show.display import Format, interval, number, say, show, show_rows, working
 from warehouse import Warehouse, WarehouseError, save_ranking
-from warehouse.querying import Rows
+from warehouse.querying import ResultSet
 
 Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 
@@ -108,16 +108,18 @@ def leaderboard(
         known = boards.ranks(warehouse, name, key, occasion)
         board = boards.board_for_people(warehouse, name, key, occasion, door.columns, known)
         notes = {**door.notes, boards.RANK: known.note} if known else door.notes
-        show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=notes)
+        show_rows(ResultSet.from_dicts(board), title, caption, is_wide=wide, notes=notes)
         if not occasion and (own := boards.rectified_lines(warehouse, key)):
-            show_rows(Rows.from_dicts(own), "Rectified by people", boards.RECTIFIED, is_wide=wide or None)
+            show_rows(
+                ResultSet.from_dicts(own), "Rectified by people", boards.RECTIFIED, is_wide=wide or None
+            )
         if own := boards.ceiling_lines(warehouse, key):
-            show_rows(Rows.from_dicts(own), "People's own answers", boards.CEILING, is_wide=wide or None)
+            show_rows(ResultSet.from_dicts(own), "People's own answers", boards.CEILING, is_wide=wide or None)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if printed is None:
             return
         below, n_more = printed[1] if wide else printed[1][:SHORT], len(printed[1]) - SHORT
-        show_rows(Rows.from_dicts(below), printed[0], is_wide=wide)
+        show_rows(ResultSet.from_dicts(below), printed[0], is_wide=wide)
         if not wide and n_more > 0:
             say(f"{n_more} more with --wide, all numbers with --published", style="dim")
 
@@ -440,10 +442,11 @@ def read_ranking(file: Path) -> pl.DataFrame:
     """Return the rows of a user's file for ``save_ranking``; equal scores share a place.
 
     Raises:
-        BenchmarkError: not readable, wrong columns, or a row without a place or score; says which.
+        TableError: not readable, wrong columns, or a row without a place or score; says which.
     """
+    from tasks.data import TableError
     from tasks.identity import checked_name
-    from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_rows, validate
+    from tasks.packs.published import PublishedRow, Text, read_rows, validate
 
     class Ranked(PublishedRow):
         """One line of the file."""
@@ -457,7 +460,7 @@ def read_ranking(file: Path) -> pl.DataFrame:
     ranked, dropped = validate(str(file), rows, Ranked)
     bad = sum(row.place is None and row.score is None for row in ranked) + dropped.total()
     if bad:
-        raise BenchmarkError(
+        raise TableError(
             f"{file}: {bad} of {len(rows)} rows lack a model or both place and score: fill them in"
         )
     try:
@@ -469,14 +472,14 @@ def read_ranking(file: Path) -> pl.DataFrame:
             for row in ranked
         ]
     except ValueError as error:
-        raise BenchmarkError(f"{file}: {error}") from error
+        raise TableError(f"{file}: {error}") from error
     frame = pl.DataFrame([row.model_dump() | own for row, own in zip(ranked, names, strict=True)])
     if frame.select("benchmark", "model").is_duplicated().any():
-        raise BenchmarkError(f"{file}: a model occurs twice in a benchmark: remove one of its rows")
+        raise TableError(f"{file}: a model occurs twice in a benchmark: remove one of its rows")
     by_score = pl.col("score").rank("min", descending=True).over("benchmark")
     place = pl.coalesce("place", by_score).cast(pl.Int32)
     if frame.select(place.min()).item() < 1:
-        raise BenchmarkError(
+        raise TableError(
             f"{file}: a place is below 1: count places from 1 (the best), or name the column score"
         )
     return frame.select("benchmark", "model", place.alias("place"), source=pl.lit(file.name))

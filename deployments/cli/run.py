@@ -240,7 +240,7 @@ def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
     from deployments.show import boards
     from deployments.show.display import show_rows
     from deployments.show.losses import losses, sent, without_number
-    from warehouse.querying import Rows
+    from warehouse.querying import ResultSet
 
     own_runs = {session.ids[model]: model for model in session.lost_of if model in session.ids}
     shown = dict(warehouse.query(_SHOWN, [[*own_runs]]).rows())
@@ -249,7 +249,7 @@ def _show_results(name: str, session: RunSession, warehouse: Warehouse) -> None:
         return
     board = boards.board_for_people(warehouse, name, session.config, None, doors()[name].columns)
     if own := [row for row in board if row.get("model") in models]:
-        show_rows(Rows.from_dicts(own), f"{name}, config {session.config}", is_wide=False)
+        show_rows(ResultSet.from_dicts(own), f"{name}, config {session.config}", is_wide=False)
     for run, model in shown.items():
         if model != own_runs[run]:
             say(f"{own_runs[run]} is shown as {model}", "note:", "yellow")

@@ -33,7 +33,7 @@ from tasks.evaluations.explication.interview import (
     read_draft,
     texts_of,
 )
-from tasks.evaluations.explication.materials import description_of, identifier_of, personas_of
+from tasks.evaluations.explication.materials import identifier_of
 from tasks.evaluations.explication.validation import ConversationRating, validation_rows
 from tasks.identity import digest
 from tasks.loop.written import without_reasoning
@@ -164,7 +164,6 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in warehouse.query(_TALKS, {"config": wishes.config}).iter_rows(named=True):
         groups[row["task"], row["persona"]].append(row)
-    personas = {p.persona: p for p in personas_of(warehouse.query("FROM explication_persona").to_dicts(), "")}
     things = {}
     for group, rows in groups.items():
         for first, second in _pairs(rows, wishes.seed):
@@ -181,12 +180,15 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     if too_few and any(pair[0]["persona"] not in owners for _, *pair in chosen):
         raise ValueError(_few(wishes))
     for name, *pair in chosen:
-        person = description_of(pair[0], personas)
         reader = owners.get(pair[0]["persona"], "")
         orders = [pair, pair[::-1]]
         for rows in [orders[int(digest([wishes.seed, name]), 16) % 2]] if reader else orders:
             code = item_code("conversations", wishes.name, *map(_name, rows))
-            content = {"person": person, "first": rows[0]["transcript"], "second": rows[1]["transcript"]}
+            content = {
+                "person": pair[0]["description"],
+                "first": rows[0]["transcript"],
+                "second": rows[1]["transcript"],
+            }
             item = PeopleItem(item=code, page="pair", language=wishes.languages[0], content=content)
             # The pair is the stratum: nobody gets it twice while another person is free.
             models, codes = " | ".join(row["model"] for row in rows), json.dumps([*map(_name, rows)])

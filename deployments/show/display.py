@@ -29,7 +29,7 @@ from rich.text import Text
 from tasks.evaluations.about import interval as interval
 from tasks.evaluations.about import number as number
 from tasks.report.text import CONTROL
-from warehouse.querying import Rows, with_whole_numbers
+from warehouse.querying import ResultSet, with_whole_numbers
 
 
 def _console(**how: Any) -> Console:
@@ -120,11 +120,11 @@ def show(
         case Format.json:
             sys.stdout.write(to_json(frame))
         case Format.table:
-            show_rows(Rows.from_frame(frame), title, caption, is_wide=is_wide, notes=notes)
+            show_rows(ResultSet.from_frame(frame), title, caption, is_wide=is_wide, notes=notes)
 
 
 def show_rows(
-    rows: Rows,
+    rows: ResultSet,
     title: str = "",
     caption: str = "",
     *,
@@ -136,7 +136,7 @@ def show_rows(
     print_table(rows.names, cells, title, caption, rows.numeric, is_wide=is_wide, notes=notes)
 
 
-def show_whole(rows: Rows) -> None:
+def show_whole(rows: ResultSet) -> None:
     """Write every column of rows to standard output: folded if each has room, else a line per cell."""
     width = _console().width
     if len(rows.names) * (LEAST_FOLDED + 3) < width:

@@ -20,7 +20,7 @@ Spelling = Callable[[str], str]
 """Returns the form in which columns are compared; two columns of one form are refused."""
 
 
-class Row(NamedTuple):
+class PlacedRow(NamedTuple):
     """A row of a table.
 
     Attributes:
@@ -71,7 +71,7 @@ def rows_of(
     spelling: Spelling = str.strip,
     needed: Iterable[str] = (),
     unit: str = "line",
-) -> Iterator[Row]:
+) -> Iterator[PlacedRow]:
     """Yield the rows under a header, which is the first record; rows without any text are left out.
 
     A first column without a name, such as the index of a data frame, is left out. Others without a name must
@@ -112,7 +112,7 @@ def rows_of(
                 what = f"column {at} has no name but the cell {cell[:40]!r}"
                 advice = "name the column, or put a text with the separator in quotes"
                 raise TableError(what, advice, place=place, line=number)
-        yield Row(place, row)
+        yield PlacedRow(place, row)
 
 
 def spelled(names: Sequence[str], spelling: Spelling, place: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.data import delimited, json_rows, parquet, text, xlsx
-from tasks.data.delimited import Row, Spelling, rows_of, spelled
+from tasks.data.delimited import PlacedRow, Spelling, rows_of, spelled
 from tasks.data.errors import TableError, reading
 from tasks.data.json_rows import Entry
 
@@ -21,7 +21,7 @@ _MOST_HEADERS = 1000
 
 def rows(
     path: Path, spelling: Spelling = str.strip, separator: str = "", needed: Iterable[str] = ()
-) -> Iterator[Row]:
+) -> Iterator[PlacedRow]:
     """Yield the rows of a CSV, TSV, JSON, JSON Lines, Parquet or Excel file as they are read.
 
     Memory does not grow with the file, except for Excel's, which is limited. Cells of CSV, TSV and Excel are
@@ -39,13 +39,13 @@ def rows(
 
 def table(
     path: Path, spelling: Spelling = str.strip, separator: str = "", needed: Iterable[str] = ()
-) -> list[Row]:
+) -> list[PlacedRow]:
     """Return all rows of a file; see ``rows``.
 
     Raises:
         TableError: also if the file has no rows, or more bytes or cells than fit into memory.
     """
-    found: list[Row] = []
+    found: list[PlacedRow] = []
     with reading(path):
         if path.stat().st_size > text.MOST_BYTES:
             raise TableError(f"larger than {text.MOST_BYTES >> 20} MiB", "split it")
@@ -67,7 +67,7 @@ def table(
 
 def _read(
     path: Path, spelling: Spelling, separator: str, needed: Iterable[str], *, is_whole: bool
-) -> Iterator[Row]:
+) -> Iterator[PlacedRow]:
     ending = path.suffix.casefold()
     with reading(path, _KINDS.get(ending, "file")):
         with path.open("rb") as file:
@@ -92,7 +92,7 @@ def _read(
                 raise TableError(f"{other or 'no ending'} is not a known format", f"use {', '.join(ENDINGS)}")
 
 
-def objects(entries: Iterable[Entry], spelling: Spelling = str.strip) -> Iterator[Row]:
+def objects(entries: Iterable[Entry], spelling: Spelling = str.strip) -> Iterator[PlacedRow]:
     """Yield objects as rows. Raises TableError for another value, and for columns that are spelled alike."""
     columns: dict[tuple[str, ...], list[str]] = {}
     for place, value in entries:
@@ -104,7 +104,7 @@ def objects(entries: Iterable[Entry], spelling: Spelling = str.strip) -> Iterato
             if len(columns) >= _MOST_HEADERS:
                 columns.clear()
             columns[names] = spelled(names, spelling, place)
-        yield Row(place, dict(zip(columns[names], value.values(), strict=True)))
+        yield PlacedRow(place, dict(zip(columns[names], value.values(), strict=True)))
 
 
 def _weight(cells: Mapping[str, Any]) -> tuple[int, int]:

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Rows = Sequence[Mapping[str, Any]]
-"""Rows of a table of the warehouse."""
+if TYPE_CHECKING:
+    from tasks.packs.shape import Rows
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,16 @@ from pydantic import (
     Field,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from tasks.evaluations.about import About
-from tasks.evaluations.about import Rows as Rows
 from tasks.identity import checked_name, digest
 from tasks.loop.requests import CANDIDATE, Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.samples import Sample
 from tasks.loop.until import Rule
+from tasks.packs.shape import Rows as Rows
 from tasks.packs.shape import Shape
 
 FIRST = "first"
@@ -73,6 +74,14 @@ class Params(BaseModel):
         "separates MODEL; starts a separate configuration. Empty: all are sent",
     )
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unset(cls, chosen: Any) -> Any:
+        """Return the fields; unknown ones without a value are of runs stored before these fields went."""
+        if not isinstance(chosen, dict) or cls.model_config["extra"] != "forbid":
+            return chosen
+        return {n: value for n, value in chosen.items() if n in cls.model_fields or value is not None}
 
     @field_validator("occasion", "cohort", "profile")
     @classmethod

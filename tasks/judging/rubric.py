@@ -367,11 +367,11 @@ def _judge_prompt(
 T = TypeVar("T")
 
 
-def has_room_to_reason(params: T, style: JudgeStyle, max_tokens: int) -> T:
+def can_reason(params: T, style: JudgeStyle, max_tokens: int) -> T:
     """Return the params. Raises ValueError if reasoning judges would be cut off before their score."""
     if style == "reasoned" and max_tokens < LEAST_TO_REASON:
         raise ValueError(
-            f"judges who reason need room: judge_max_tokens is {max_tokens}; set {LEAST_TO_REASON} or more"
+            f"judges who reason need tokens: judge_max_tokens is {max_tokens}; set {LEAST_TO_REASON} or more"
         )
     return params
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from tasks.engines.protocols import Message
 from tasks.identity import digest
-from tasks.loop.prompts import Completions, Prompts
+from tasks.loop.prompts import CompletionsById, Prompts
 from tasks.loop.samples import Sample, Score
 from tasks.parsing import parse_json
 
@@ -53,7 +53,7 @@ class Kept:
     texts: dict[str, Sent] = field(default_factory=dict)
     replies: dict[Sent, str] = field(default_factory=dict)
 
-    def add(self, request: Prompts, name: str, completions: Completions) -> None:
+    def add(self, request: Prompts, name: str, completions: CompletionsById) -> None:
         """Add the completions of a request. name: hash of the request."""
         for unit, prompt in request.by_id.items():
             if (completion := completions.get(unit)) is not None:

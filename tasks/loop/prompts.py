@@ -89,12 +89,12 @@ ROW: dict[str, pl.DataType] = {
 
 T = TypeVar("T")
 
-Completions = Mapping[str, Completion]
+CompletionsById = Mapping[str, Completion]
 """Prompt id -> completion; prompts without a completion are missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prompts(Request[Completions]):
+class Prompts(Request[CompletionsById]):
     """Prompts for one engine under one sampling.
 
     Attributes:
@@ -161,7 +161,7 @@ class Prompts(Request[Completions]):
         alone = super().compute_together
         return alone(pieces, engine, progress) if len(pieces) == 1 else _completed(pieces, engine, progress)
 
-    def decode(self, frame: pl.DataFrame) -> Completions:
+    def decode(self, frame: pl.DataFrame) -> CompletionsById:
         return completions(frame)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.engines.protocols import Message
-from tasks.loop.prompts import Completion, Completions, Prompt, Prompts
+from tasks.loop.prompts import Completion, CompletionsById, Prompt, Prompts
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def graded(prompt: Prompt, completion: Completion | None) -> list[Message]:
     return [*prompt.conversation, *reply]
 
 
-def plain(request: Prompts, stored: Completions, name: str, engines: Sequence[str]) -> Iterator[Sample]:
+def plain(request: Prompts, stored: CompletionsById, name: str, engines: Sequence[str]) -> Iterator[Sample]:
     """Yield every prompt of a request with a completion, without scores.
 
     Args:

@@ -17,9 +17,6 @@ from tasks.data.reading import objects
 
 Row = Mapping[str, Any]
 
-BenchmarkError = TableError
-"""A benchmark cannot be read; the message names the fault, its place and what to do."""
-
 Text = Annotated[str, StringConstraints(min_length=1)]
 """A required text, not empty once stripped."""
 
@@ -50,7 +47,7 @@ def read_rows(source: str | Path) -> list[dict[str, Any]]:
         source: a path (``data.ENDINGS``), ``hf:OWNER/NAME@COMMIT``, or another name of a data set.
 
     Raises:
-        BenchmarkError: the source is missing, unreadable (with line or row), in another format, or without
+        TableError: the source is missing, unreadable (with line or row), in another format, or without
             rows.
     """
     if hub.is_named(str(source)):
@@ -58,13 +55,13 @@ def read_rows(source: str | Path) -> list[dict[str, Any]]:
     elif Path(source).suffix.casefold() in ENDINGS:
         paths = [Path(source)]
     else:
-        raise BenchmarkError(
+        raise TableError(
             f"neither a file ({', '.join(ENDINGS)}) nor a data set (hf:OWNER/NAME@COMMIT)",
             "check the path and its ending", file=str(source),
         )  # fmt: skip
     rows = [dict(row.cells) for path in paths for row in table(path)]
     if not rows:
-        raise BenchmarkError("no tables", "check the data set", file=str(source))
+        raise TableError("no tables", "check the data set", file=str(source))
     return rows
 
 
@@ -75,7 +72,7 @@ def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P],
     are matched as spelled by ``column``; further columns are ignored.
 
     Raises:
-        BenchmarkError: no row fits: the columns are not this benchmark's; or two columns are spelled alike.
+        TableError: no row fits: the columns are not this benchmark's; or two columns are spelled alike.
     """
     valid: list[P] = []
     dropped: Counter[str] = Counter()
@@ -89,7 +86,7 @@ def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P],
         except ValidationError as error:
             dropped[_reason(error)] += 1
     if not valid:
-        raise BenchmarkError(_no_row_fits(source, rows, model, dropped))
+        raise TableError(_no_row_fits(source, rows, model, dropped))
     return valid, dropped
 
 
@@ -97,7 +94,7 @@ def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]
     """Return the rows of all files that fit the schema, and a line for every reason why others do not.
 
     Raises:
-        BenchmarkError: like ``read_each``.
+        TableError: like ``read_each``.
     """
     notes: list[str] = []
     valid: list[P] = []

@@ -26,6 +26,7 @@ from tasks.identity import checked_name, checked_title, digest
 from tasks.packs.prompts import fields_of, from_format
 
 Rows = Sequence[Mapping[str, Any]]
+"""Rows of a table, of the warehouse or of a file."""
 ByName = Mapping[str, Rows]
 """Table of the study, or file of a pack -> its rows."""
 

@@ -71,13 +71,13 @@ class Importer:
     Attributes:
         title: the texts and their paper, in one line.
         sources: files to look for.
-        read: (files of each source, pack to add to). Raises ValueError if a file cannot be read.
+        fill: (files of each source, pack to add to). Raises ValueError if a file cannot be read.
         licence, source: values for ``pack.toml``.
     """
 
     title: str
     sources: Mapping[str, SourceFiles]
-    read: Callable[[Files, Pack], None]
+    fill: Callable[[Files, Pack], None]
     source: str = ""
     licence: str = ""
 
@@ -93,7 +93,7 @@ def pack_from(importer: Importer, folder: Path, countries: Mapping[str, str]) ->
     """
     files = find_files(folder, importer.sources)
     pack = Pack(countries)
-    importer.read(files, pack)
+    importer.fill(files, pack)
     for source in importer.sources.values():
         if not files[source.name]:
             pack.left_out.append(f"{source.missing}{source.to_be_had and f'; get {source.to_be_had}'}")

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.data.folders import checked_link, home_of
 from tasks.metrics.types import FloatArray
+from tasks.packs.shape import Rows
 
-Rows = Sequence[Mapping[str, Any]]
 Agreement = Literal["equal", "near", "differs", "not recomputed", "not printed"]
 
 TRIED: dict[str, Any] = {"tried": True}

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tasks.data import Row, TableError
+from tasks.data import PlacedRow, TableError
 from tasks.data import rows as table
 from tasks.identity import digest
 from tasks.parsing import parse_json
@@ -361,7 +361,7 @@ def answers_in(folder: StudyFolder, path: Path) -> list[PeopleAnswer]:
         raise StudyError(f"{path}: {error}") from error
 
 
-def _of_row(folder: StudyFolder, row: Row) -> Iterator[PeopleAnswer]:
+def _of_row(folder: StudyFolder, row: PlacedRow) -> Iterator[PeopleAnswer]:
     cells = {name: str(cell or "").strip() for name, cell in row.cells.items()}
     person, code = (cells[name] for name in COLUMNS)
     item = folder.items.get(code)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.evaluations.recipe.benchmark import Row, choice, of_choices
+from tasks.evaluations.recipe.benchmark import ReadItem, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, clean, fields, listed, records
 from tasks.evaluations.recipe.items import LeftOut
 from tasks.identity import digest
@@ -17,7 +17,7 @@ USUAL = {"arabic": "ابج", "english": "ABC"}
 """Letters of the options if a file does not name them."""
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the situations that their authors did not discard, each with three ways to go on."""
     for path in files.to_ask():
         for record in records(path):

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import UNKNOWN, Row, benchmark
+from tasks.evaluations.recipe.benchmark import UNKNOWN, ReadItem, benchmark
 from tasks.evaluations.recipe.definition import SHORT
 from tasks.evaluations.recipe.files import Files, Record, records, spelt, whole
 from tasks.evaluations.recipe.items import Item, LeftOut
@@ -56,7 +56,7 @@ class BlendQuestion(NamedTuple):
     groups: tuple[AnswerGroup, ...]
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield every question of every place, in both languages and all chosen prompts.
 
     Raises:
@@ -80,7 +80,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 def _item(
     place: str, language: str, local: str, prompt: str, wording: str, topics: Mapping[str, str],
     question: BlendQuestion, params: Any,
-) -> Row:  # fmt: skip
+) -> ReadItem:  # fmt: skip
     is_translated = language == ENGLISH != local
     text = question.english if is_translated else question.text
     if not text:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import ENTITIES, NOT_DRAWN, TWICE, UNKNOWN, Row, benchmark
+from tasks.evaluations.recipe.benchmark import ENTITIES, NOT_DRAWN, TWICE, UNKNOWN, ReadItem, benchmark
 from tasks.evaluations.recipe.definition import PREFERENCE
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import LeftOut, Member
@@ -30,7 +30,7 @@ GROUPS = {"arab": ARAB, "arabic": ARAB, "western": WESTERN}
 SETS = ("co", "ag")
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield entities, some of each kind and culture, and the sentences of the kinds that have them.
 
     Raises:

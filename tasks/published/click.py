@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
+from tasks.evaluations.recipe.benchmark import ReadItem, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, listed, records
 from tasks.identity import digest
 
@@ -26,7 +26,7 @@ _LANGUAGE = {
 """Word of a file's or an item's name -> subject."""
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the questions of all files, with the subject and exam in the file's name, else the item's."""
     tables = files.needed("*.json", "*.jsonl", "*.parquet", "*.csv")
     for path in [path for path in tables if _of_file(path.stem)] or tables:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
+from tasks.evaluations.recipe.benchmark import ReadItem, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, records
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the questions with their four options."""
     for path in files.about("easy"):
         for record in records(path):

@@ -17,7 +17,7 @@ from tasks.evaluations.recipe.benchmark import (
     NOT_DRAWN,
     SHORT_ANSWER,
     TWICE,
-    Row,
+    ReadItem,
     choice,
     of_choices,
 )
@@ -33,7 +33,7 @@ STATEMENTS = 4
 QUESTIONS = "question_accuracy"
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the statements of the drawn questions, each a question with one answer."""
     of_question: dict[str, dict[str, Record]] = {}
     for record in (record for path in files.about("hard") for record in records(path)):

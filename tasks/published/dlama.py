@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices
+from tasks.evaluations.recipe.benchmark import LETTERED, ReadItem, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import LeftOut
 from tasks.identity import digest
@@ -40,7 +40,7 @@ _ENGLISH = {
 }  # fmt: skip
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the facts, each with a right object and others of the same predicate and language."""
     facts: dict[tuple[str, str, str], list[tuple[str, str, Record]]] = {}
     for path in files.needed("P*_*.jsonl", "P*_*.json"):
@@ -68,7 +68,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 def _item(
     of_set: str, language: str, predicate: str, file: str, region: str, record: Record, template: str,
     pool: Sequence[str], n: int,
-) -> Row:  # fmt: skip
+) -> ReadItem:  # fmt: skip
     """Return the item of one fact; the other options and the order of all are drawn by a hash."""
     right, subject = _labels(record), record.text("sub_label")
     fact = record.text("uuid") or digest([subject, right], 12)

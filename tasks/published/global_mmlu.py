@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
+from tasks.evaluations.recipe.benchmark import ReadItem, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, listed, records, spelt
 
 SENSITIVE = "CS"
@@ -19,7 +19,7 @@ LABELS = {SENSITIVE, "CA", "-", ""}
 """Labels of the data: culturally sensitive, agnostic, and not annotated."""
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the culturally sensitive questions of the test files; a folder is a language.
 
     Raises:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
+from tasks.evaluations.recipe.benchmark import ReadItem, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, listed, records
 from tasks.identity import digest
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the questions of the test files. Without the column ``language`` the folder names it."""
     for path in files.to_ask():
         for record in records(path):

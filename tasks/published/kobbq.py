@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices, place_of
+from tasks.evaluations.recipe.benchmark import LETTERED, ReadItem, choice, of_choices, place_of
 from tasks.evaluations.recipe.definition import ROTATED
 from tasks.evaluations.recipe.files import Files, clean, listed, records
 from tasks.evaluations.recipe.items import Item, LeftOut
@@ -29,7 +29,7 @@ _NAME = re.compile(r"(.+)-(\w+)([a-d])-[^-]+-(amb|dis)-(bsd|cnt)(-\d+)?")
 """Category, template, version, attributes, context, question, and the order of the options if it is named."""
 
 
-def read(files: Files, params: Any) -> Iterator[Row]:
+def read(files: Files, params: Any) -> Iterator[ReadItem]:
     """Yield the samples of the test set, or of the whole set if there is no file of the test set."""
     paths = files.named("*test_samples.tsv") or files.needed("*samples.tsv", "*.tsv", "*.parquet", "*.jsonl")
     for path in paths:

@@ -45,7 +45,6 @@ BASE: Mapping[str, dict[str, Any]] = {
     "tables": {},
     "money": {},
 }
-FILES = ("scenarios_file", "exemplars_file", "profiles_file", "values_file", "personas_file", "file")
 OTHER: Mapping[str, Mapping[str, Any]] = {
     "spectral": {"countries": ["BR", "DE", "TR"], "domains": ["religions"], "variants": [1],
                  "languages": ["en", "es"], "elicit": "sampling"},
@@ -68,7 +67,6 @@ OTHER: Mapping[str, Mapping[str, Any]] = {
 """Parameter -> another value, where its type does not give one."""
 
 ELSEWHERE = {
-    **dict.fromkeys((("worldwise", file) for file in FILES), "by content: test_requests"),
     ("explication", "personas_file"): "by content",
     ("culturall", "file"): "by content: test_items",
     ("culturall", "documents"): "by content: test_requests",

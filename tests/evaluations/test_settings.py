@@ -33,7 +33,7 @@ UNLISTED = {
     "judge_max_tokens", "simulator_max_tokens",  # an answer beyond them is lost, with a reason
     "passages",  # only with documents, which have a row
     "order", "decision", "values_weight",  # of our embedded text, in whose place a pack's stands
-    "exemplars_file", "profiles_file", "values_file", "scenarios_file", "personas_file", "files", "limit",
+    "personas_file", "files", "limit",
     "dish_set", "until",  # rows without a line in the file
 }  # fmt: skip
 """Options that need no row of settings.toml."""
@@ -264,7 +264,6 @@ def test_settings_have_the_facts_of_the_papers() -> None:
         (("worldwise", {"limit": 6}), "items at most"),
         (("fmlama", {"limit": 132}), "items at most"),
         (("fmlama", {"dish_set": "fmlama-all"}), "dish set"),
-        (("worldwise", {"scenarios_file": "own.csv"}), "scenarios file"),
         (("explication", {"personas_file": "own.jsonl"}), "personas file"),
         (("cure", {"countries": ["IN"]}), "countries"),
         *(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import load_specnorm
+from tasks.evaluations.cure.published import load_specnorm
 from tasks.packs.published import read_rows
 from tests.builders.queue_files import ACCEPT, REJECT, REVISE, decide
 from tests.builders.specnorm.drafting_server import Scene, drafting, good

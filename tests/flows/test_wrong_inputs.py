@@ -17,9 +17,6 @@ FILES = {
         [{"index": "Japan_4", "user_query": "No.", "violated_norm": "Norm.", "refined_user_query": "Yes."}]
     ),
     "words.vec": "2 2\nrice 1 0\nsalt 0 1\n",
-    "profiles.csv": "profile,country,dimension,score,framework\nmine,JP,power_distance,high,hofstede\n",
-    "scenarios.csv": "scenario,framework,dimension,category,text,option_a,option_b\nmine-1,hofstede,"
-    "power_distance,work,Who?,One,All\nmine-2,hofstede,individualism,family,Where?,At home\n",
 }
 VECTORS = {"fmlama": "--word-vectors {home}/words.vec", "worldwise": "--embedder {home}/words.vec"}
 WRONG = {
@@ -51,10 +48,6 @@ WRONG = {
         "--targets seed_bucketd": "seed_bucketed",
         "--persona-language ja": "--persona-language: expected 'en' or 'own'",
         "--embedder MiniLM": "unknown embedder 'MiniLM'",
-        "--scenarios-file {home}/scenarios.csv": "{home}/scenarios.csv, line 3: 6 cells under 7 columns",
-        "--profiles-file {home}/profiles.csv": "profiles.csv, line 2, column score: 'high' is not a number",
-        "--exemplars-file {home}/none.csv": "{home}/none.csv cannot be read (No such file",
-        "--exemplars-file {home}/scenarios.csv": "scenarios.csv, line 1: columns are scenario",
     },
 }
 """Evaluation -> options -> part of the error."""

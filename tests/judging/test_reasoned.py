@@ -9,7 +9,7 @@ from tasks.judging.rubric import (
     LEAST_TO_REASON,
     Marked,
     Rubric,
-    has_room_to_reason,
+    can_reason,
     judge_prompt,
     parse_rubric,
 )
@@ -216,7 +216,7 @@ def test_a_reworded_rubric_has_its_own_rules_question_and_hash(rubric: Rubric, r
 
 
 def test_a_token_limit_too_small_to_reason_is_refused() -> None:
-    assert has_room_to_reason("params", "reasoned", LEAST_TO_REASON) == "params"
-    assert has_room_to_reason("params", "direct", 1) == "params"
+    assert can_reason("params", "reasoned", LEAST_TO_REASON) == "params"
+    assert can_reason("params", "direct", 1) == "params"
     with pytest.raises(ValueError, match=f"set {LEAST_TO_REASON} or more"):
-        has_room_to_reason("params", "reasoned", LEAST_TO_REASON - 1)
+        can_reason("params", "reasoned", LEAST_TO_REASON - 1)

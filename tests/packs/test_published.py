@@ -15,8 +15,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import polars as pl
 import pytest
 
-from tasks.data import parquet, text, xlsx
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_rows
+from tasks.data import TableError, parquet, text, xlsx
+from tasks.packs.published import PublishedRow, Text, read_all, read_rows
 from tests.http_server import Answer, Request, serving
 
 ROWS = [
@@ -115,7 +115,7 @@ BROKEN = {
 def test_broken_and_hostile_files_are_one_error_with_the_line(name: str, tmp_path: Path) -> None:
     content, message = BROKEN[name]
     (tmp_path / name).write_text(content)
-    with pytest.raises(BenchmarkError, match=f"{re.escape(name)}(, |: ).*{message}") as refusal:
+    with pytest.raises(TableError, match=f"{re.escape(name)}(, |: ).*{message}") as refusal:
         read_rows(tmp_path / name)
     assert len(str(refusal.value)) < 500
 
@@ -138,7 +138,7 @@ def test_entities_of_a_workbook_are_not_expanded(tmp_path: Path) -> None:
     xml_bomb(tmp_path / "entities.xlsx")
     try:
         rows = read_rows(tmp_path / "entities.xlsx")
-    except BenchmarkError as refusal:
+    except TableError as refusal:
         rows = [{"refused": str(refusal)}]
     assert len(str(rows)) < 1000
     assert "root:" not in str(rows)
@@ -149,7 +149,7 @@ def test_a_workbook_of_too_many_bytes_is_refused(tmp_path: Path, monkeypatch: py
     write_xlsx(tmp_path / "bomb.xlsx", [["a"], ["b"]])
     with ZipFile(tmp_path / "bomb.xlsx", "a", ZIP_DEFLATED) as book:
         book.writestr("xl/media/image1.png", bytes(2**26))
-    with pytest.raises(BenchmarkError, match=r"bomb\.xlsx: .* unpacks to 0\.1 GiB"):
+    with pytest.raises(TableError, match=r"bomb\.xlsx: .* unpacks to 0\.1 GiB"):
         read_rows(tmp_path / "bomb.xlsx")
 
 
@@ -174,7 +174,7 @@ def lying_bomb(path: Path) -> None:
 
 def test_a_workbook_with_a_false_size_is_refused(tmp_path: Path) -> None:
     lying_bomb(tmp_path / "lie.xlsx")
-    with pytest.raises(BenchmarkError, match=r"lie\.xlsx: .*Bad CRC-32 .*sheet1\.xml"):
+    with pytest.raises(TableError, match=r"lie\.xlsx: .*Bad CRC-32 .*sheet1\.xml"):
         read_rows(tmp_path / "lie.xlsx")
 
 
@@ -183,7 +183,7 @@ def test_a_parquet_file_of_too_many_cells_is_refused(tmp_path: Path, monkeypatch
     pl.select(pl.repeat("x" * 100, 2**20).alias("a"), b=1).write_parquet(tmp_path / "bomb.parquet")
     assert (tmp_path / "bomb.parquet").stat().st_size < 2**16
     with pytest.raises(
-        BenchmarkError, match=r"bomb\.parquet: it has 1,048,576 rows and 2,097,152 cells: split it"
+        TableError, match=r"bomb\.parquet: it has 1,048,576 rows and 2,097,152 cells: split it"
     ):
         read_rows(tmp_path / "bomb.parquet")
 
@@ -194,7 +194,7 @@ def test_other_encodings_and_missing_files_are_refused(tmp_path: Path) -> None:
     latin = "line 2: it is not UTF-8 .*: save it in UTF-8"
     refusals = {"latin.csv, ": latin, "none.json: ": missing, "none.parquet: ": missing}
     for name, refusal in refusals.items():
-        with pytest.raises(BenchmarkError, match=f"{name}{refusal}"):
+        with pytest.raises(TableError, match=f"{name}{refusal}"):
             read_rows(tmp_path / name.rstrip(", :"))
 
 
@@ -220,12 +220,13 @@ def hub(tmp_path: Path) -> Iterator[str]:
 
 def test_a_dataset_is_read_from_the_hub_and_then_from_its_cache(hub: str, tmp_path: Path) -> None:
     program = (
-        "import json; from tasks.packs.published import BenchmarkError, read_rows\n"
+        "import json; from tasks.data import TableError\n"
+        "from tasks.packs.published import read_rows\n"
         "from tasks.data.hub import pinned\n"
         f"recorded = pinned('{DATASET}')\n"
         f"print(json.dumps([recorded, read_rows('{DATASET}'), read_rows(recorded)]))\n"
         "try: read_rows('owner/nothing')\n"
-        "except BenchmarkError as error: print(error)"
+        "except TableError as error: print(error)"
     )
 
     def run(**settings: str) -> tuple[list[object], str]:
@@ -252,7 +253,7 @@ def test_a_file_beyond_the_size_limit_is_refused(tmp_path: Path, ending: str) ->
     path = tmp_path / f"results.{ending}"
     with path.open("wb") as file:
         file.truncate(text.MOST_BYTES + 1)  # a sparse file
-    with pytest.raises(BenchmarkError, match="larger than"):
+    with pytest.raises(TableError, match="larger than"):
         read_rows(path)
 
 
@@ -293,5 +294,5 @@ def test_files_of_other_content_are_skipped_with_one_note_each(tmp_path: Path) -
 
 def test_folder_with_only_files_of_other_content_is_an_error(tmp_path: Path) -> None:
     junk = [path for path in lay(tmp_path) if path.name != "f.csv"]
-    with pytest.raises(BenchmarkError, match=r"a\.json"):
+    with pytest.raises(TableError, match=r"a\.json"):
         read_all(junk, Line)

@@ -21,7 +21,7 @@ from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
 from tasks.packs.files import read_csv
 from tasks.packs.shape import Wording, content_hash
-from tasks.papers.culturall.importer import IMPORTER, read
+from tasks.papers.culturall.importer import IMPORTER, fill
 from tasks.papers.importing import Pack, pack_from
 from tests.evaluations.culturall.conftest import ROWS
 
@@ -212,5 +212,5 @@ def test_prompts_come_from_the_program_and_count_as_the_papers(tmp_path: Path, n
 
 def test_program_without_prompts_is_said() -> None:
     pack = Pack()
-    read({"items": [], "program": []}, pack)
+    fill({"items": [], "program": []}, pack)
     assert sum("no function of the program" in line for line in pack.left_out) == 2

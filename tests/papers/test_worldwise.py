@@ -146,9 +146,6 @@ def test_hand_calculation_gives_nulls_of_all_sections(tmp_path: Path) -> None:
         ({"scores": ["stored"]}, {"us", "india", "sd", "mae", "bias", "distance", "stereotype", "overall",
                                   "scenario", "category", "n"}),
         ({"values": "listed"}, {"other"}),
-        ({"stereotype_rule": "words"}, set()),
-        ({"ddof": 0}, {"sd"}),
-        ({"joined": "commas"}, set()),
         ({"targets": "hofstede_bucketed"}, {"india", "sd", "mae", "bias", "n", "distance", "overall",
                                             "scenario", "category"}),
         ({"embedder": "none"}, {"us", "india", "sd", "mae", "bias", "n", "distance", "overall", "scenario",
@@ -183,27 +180,23 @@ def test_hand_calculation_gives_errors_of_answers_and_of_profiles(tmp_path: Path
     assert numbers(path, [mae], errors=["profiles"])[0].value == pytest.approx(0.0)
 
 
-def test_hand_calculation_gives_means_over_answers_or_over_models(tmp_path: Path) -> None:
-    """Two answers of gpt-4 at 7.69 and one of gemini at 10: pooled 8.46, over models 8.85."""
+def test_hand_calculation_gives_means_over_answers(tmp_path: Path) -> None:
+    """Two answers of gpt-4 at 7.69 and one of gemini at 10: 8.46."""
     more = [
         record("India", "up down down", ["Down"], run_num=1),
         record("India", "up down", [], model="gemini"),
     ]
     path = folder(tmp_path, [*ANSWERS[:2], record("India", "up down down", ["Down"]), *more])
     assert numbers(path, [MEAN_INDIA])[0].value == pytest.approx((2 * INDIA + 10) / 3)
-    assert numbers(path, [MEAN_INDIA], over="models")[0].value == pytest.approx((INDIA + 10) / 2)
 
 
-def test_unparsed_answers_and_phrases_within_words_by_option(tmp_path: Path) -> None:
-    """A failure is left out or 0. "nevermore" contains "never" but not as a word."""
+def test_unparsed_answers_are_left_out_and_phrases_count_within_words(tmp_path: Path) -> None:
+    """A failure is left out; "nevermore" contains "never"."""
     path = folder(tmp_path, [*ANSWERS, record("US", "up", [], parse_success=False, run_num=1)])
     assert numbers(path, [MEAN_US])[0].value == pytest.approx(US)
-    assert numbers(path, [MEAN_US], unparsed="zero")[0].value == pytest.approx(US / 2)
     folder(path, [record("US", "up", [], raw_response="nevermore " + "x " * 399)])
     of = [CELLS["stereotype"]]
     assert numbers(path, of)[0].value == pytest.approx(5.0)  # 1 in 400 words: 10 - 20 * 0.25
-    for choice in ({"stereotype_rule": "words"}, {"stereotype_text": "explanation"}):
-        assert numbers(path, of, **choice)[0].value == 10.0
 
 
 def test_hand_calculation_gives_f_and_cohens_d_of_section_4_8(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 import warehouse.migrate as migrate_module
-from warehouse import Warehouse, WarehouseError
+from warehouse import Warehouse, WarehouseError, view_files
 from warehouse.migrate import apply_migrations
 
 FIRST = migrate_module._SCHEMA / "001_schema.sql"
@@ -115,10 +115,10 @@ def test_changed_view_is_created_again(
     warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     views = tmp_path / "views"
-    shutil.copytree(migrate_module._VIEWS, views)
+    shutil.copytree(view_files.FOLDER, views)
     file = views / "runs.sql"
     file.write_text(file.read_text().replace("WHERE l.is_current", "WHERE l.is_current AND i.position = 0"))
-    monkeypatch.setattr(migrate_module, "_VIEWS", views)
+    monkeypatch.setattr(view_files, "FOLDER", views)
     Warehouse.open(warehouse.home)
     assert warehouse.query("SELECT max(position) FROM current_item").item() == 0
 
@@ -127,8 +127,9 @@ def test_a_view_that_cannot_be_created_names_its_file(
     warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "views").mkdir()
+    shutil.copy(view_files.FOLDER / "columns.toml", tmp_path / "views")
     (tmp_path / "views" / "some.sql").write_text("CREATE OR REPLACE VIEW bad AS SELECT nothing")
-    monkeypatch.setattr(migrate_module, "_VIEWS", tmp_path / "views")
+    monkeypatch.setattr(view_files, "FOLDER", tmp_path / "views")
     with pytest.raises(WarehouseError, match=r"view bad of .*some\.sql cannot be created"):
         Warehouse.open(warehouse.home)
 

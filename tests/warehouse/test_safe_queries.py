@@ -12,7 +12,7 @@ from deployments.show.display import number
 from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, WarehouseError, part_path, register_parts, verified, write_part
 from warehouse.guard import TABLE_FUNCTIONS, check_query, functions
-from warehouse.querying import Rows, to_frame, to_rows
+from warehouse.querying import ResultSet, to_frame, to_rows
 
 # Some statements read files before their type is known; then the error is about the files.
 REFUSED = "is not allowed: the warehouse runs only queries|file system operations are disabled"
@@ -278,7 +278,10 @@ def test_rows_are_printed_as_the_frame_is() -> None:
         queries = [f'SELECT "{name}" FROM test_all_types()' for name in names if "hugeint" not in name]
         queries += ["SELECT 2::HUGEINT ** 70 AS n", "SELECT sum(range) FROM range(9)"]
         for query in [*queries, "SELECT 1 AS a, 2 AS A", "SELECT NULL AS n", "SELECT 1 WHERE false"]:
-            rows, frame = to_rows(connection, query, None), Rows.from_frame(to_frame(connection, query, None))
+            rows, frame = (
+                to_rows(connection, query, None),
+                ResultSet.from_frame(to_frame(connection, query, None)),
+            )
             assert rows[:2] == frame[:2], query
             printed, expected = ([list(map(number, row)) for row in each.rows] for each in (rows, frame))
             assert printed == expected, query

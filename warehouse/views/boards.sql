@@ -3,7 +3,6 @@ CREATE OR REPLACE VIEW doubt AS
 
 COMMENT ON VIEW doubt IS 'Reasons not to trust a headline that beats its null: one row per run, headline and reason, from all views <evaluation>_doubt.';
 COMMENT ON COLUMN doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW boards_doubt AS
 -- A verdict that is lost never makes a finding: it would stand with the worst value in place of each.
@@ -25,7 +24,6 @@ WHERE if(direction = 'higher', nearest > null_value AND with_worst <= null_value
 
 COMMENT ON VIEW boards_doubt IS 'Rows that every evaluation adds to the view doubt: headlines that are beyond their null only because verdicts, or a simulator''s messages, are lost.';
 COMMENT ON COLUMN boards_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN boards_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW against_null AS
 WITH doubted AS (
@@ -49,7 +47,6 @@ COMMENT ON COLUMN against_null.run_id IS 'Run: run.run_id; no null models.';
 COMMENT ON COLUMN against_null.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN against_null.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN against_null.is_beyond_null IS 'Whether the 95 % interval lies beyond the null on the better side and no doubt applies; NULL without an interval or a null.';
-COMMENT ON COLUMN against_null.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 
 CREATE OR REPLACE VIEW leaderboard_history AS
 WITH newest AS (
@@ -69,7 +66,6 @@ LEFT JOIN against_null AS a ON a.run_id = r.run_id AND a.metric = m.metric
 WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard_history IS 'The headlines of all evaluations on every occasion: newest finished run of each engine, configuration and occasion. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard_history.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: run.engine_hash.';
 COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the occasion; empty for runs that used earlier answers.';
 COMMENT ON COLUMN leaderboard_history.metric IS 'Headline: metric.metric where metric.is_headline.';
@@ -79,7 +75,6 @@ COMMENT ON COLUMN leaderboard_history.ci_low IS 'Lower end of the 95 % interval;
 COMMENT ON COLUMN leaderboard_history.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.null_value IS 'Value of a null model for the same metric and slice; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.is_beyond_null IS 'Value of against_null.is_beyond_null; NULL for null models.';
-COMMENT ON COLUMN leaderboard_history.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.n_scored IS 'Number of points from which the value is computed.';
 COMMENT ON COLUMN leaderboard_history.n_unscored IS 'Number of points that could not be scored.';
 
@@ -143,7 +138,6 @@ COMMENT ON COLUMN model_scores.model IS 'Model; null models are in null_value.';
 COMMENT ON COLUMN model_scores.model_hash IS 'Hash on which evaluations are joined (run.model_hash).';
 COMMENT ON COLUMN model_scores.engine_hash IS 'Engine that answered: run.engine_hash.';
 COMMENT ON COLUMN model_scores.dtype IS 'Precision of the engine; NULL if a server chooses it.';
-COMMENT ON COLUMN model_scores.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_scores.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN model_scores.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN model_scores.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
@@ -152,7 +146,6 @@ COMMENT ON COLUMN model_scores.unscored_reason IS 'Why there is no number; NULL 
 COMMENT ON COLUMN model_scores.n_scored IS 'Number of points from which the value is computed.';
 COMMENT ON COLUMN model_scores.n_unscored IS 'Number of points that could not be scored.';
 COMMENT ON COLUMN model_scores.is_beyond_null IS 'Value of against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
-COMMENT ON COLUMN model_scores.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 
 CREATE OR REPLACE VIEW external_ranking AS
 WITH ranking AS (
@@ -162,9 +155,9 @@ WITH ranking AS (
     UNION ALL
     SELECT benchmark, model, place, model, source, NULL, NULL, true FROM user_rank
 ), known AS (
-    SELECT DISTINCT model_scores.model, model_hash,
-        unnest([lower(model_scores.model), lower(split_part(model_scores.model, '#', 1)), lower(model_id), lower(split_part(saved.model, '#', 1))]) AS name
-    FROM model_scores
+    SELECT DISTINCT n.model, model_hash,
+        unnest([lower(n.model), lower(split_part(n.model, '#', 1)), lower(model_id), lower(split_part(saved.model, '#', 1))]) AS name
+    FROM shown_run AS n
     JOIN (SELECT run_id, model FROM run_base) AS saved USING (run_id)
 )
 SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.model_hash, r.source, r.topics, r.note, r.is_users
@@ -176,7 +169,7 @@ COMMENT ON COLUMN external_ranking.benchmark IS 'Benchmark; a user''s ranking re
 COMMENT ON COLUMN external_ranking.place IS 'Place, from 1: the best.';
 COMMENT ON COLUMN external_ranking.model IS 'Model, as the benchmark names it.';
 COMMENT ON COLUMN external_ranking.our_model IS 'Name of the model on leaderboards; NULL if it was not run here.';
-COMMENT ON COLUMN external_ranking.model_hash IS 'Value of model_scores.model_hash; NULL if it was not run here.';
+COMMENT ON COLUMN external_ranking.model_hash IS 'Model: run.model_hash; NULL if it was not run here.';
 COMMENT ON COLUMN external_ranking.source IS 'Authors of the benchmark, or the file.';
 COMMENT ON COLUMN external_ranking.topics IS 'Subject.';
 COMMENT ON COLUMN external_ranking.note IS 'Further notes.';
@@ -185,19 +178,22 @@ COMMENT ON COLUMN external_ranking.is_users IS 'Whether a user imported it.';
 -- Ranks are computed for every pair, over the models that have both; 1 is worst, ties share their mean rank. A pair
 -- without a model that has both numbers has a row with the reason.
 CREATE OR REPLACE VIEW evaluation_agreement AS
-WITH scored AS (
-    SELECT evaluation, metric, label, model_hash, if(direction = 'lower', -value, value) AS goodness, ci_low, ci_high
+-- What is read more than once is materialized: DuckDB plans the long view of doubts anew at each reading.
+WITH ours AS MATERIALIZED (
     FROM model_scores
+), scored AS MATERIALIZED (
+    SELECT evaluation, metric, label, model_hash, if(direction = 'lower', -value, value) AS goodness
+    FROM ours
     UNION ALL
-    SELECT 'external', benchmark, benchmark, model_hash, -place, NULL, NULL
+    SELECT 'external', benchmark, benchmark, model_hash, -place
     FROM external_ranking
     WHERE model_hash IS NOT NULL
 ), apart AS (
     SELECT a.evaluation, a.metric, count_if(a.ci_low > b.ci_high)::BIGINT AS n_apart
-    FROM model_scores AS a
-    JOIN model_scores AS b USING (evaluation, metric)
+    FROM ours AS a
+    JOIN ours AS b USING (evaluation, metric)
     GROUP BY ALL
-), pair AS (
+), pair AS MATERIALIZED (
     SELECT a.evaluation, a.metric, a.label, b.evaluation AS other_evaluation, b.metric AS other_metric,
         b.label AS other_label, a.model_hash, a.goodness AS x, b.goodness AS y
     FROM scored AS a

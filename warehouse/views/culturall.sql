@@ -13,7 +13,6 @@ WHERE r.evaluation = 'culturall' AND NOT r.is_null AND v.metric = 'match_read' A
 
 COMMENT ON VIEW culturall_doubt IS 'Rows that culturall adds to the view doubt: judges that fail their own check (culturall_judge.flagged), and accuracy by match where matching does not read over 5 % of the answers.';
 COMMENT ON COLUMN culturall_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN culturall_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW culturall_judge AS
 -- One row per configuration, language (NULL: all) and judge, with the result of the judge's check.

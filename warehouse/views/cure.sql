@@ -13,7 +13,6 @@ HAVING NOT coalesce(bool_and(flag.value = 1), false);
 
 COMMENT ON VIEW cure_doubt IS 'Rows that cure adds to the view doubt: judges that do not distinguish an item''s explanation from another item''s.';
 COMMENT ON COLUMN cure_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN cure_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW leaderboard_cure AS
 WITH part AS (

@@ -18,7 +18,6 @@ WHERE r.evaluation = 'explication' AND NOT r.is_null
 
 COMMENT ON VIEW explication_doubt IS 'Rows that explication adds to the view doubt: judges that do not distinguish a recommendation from another persona''s, and null conversations whose questions are graded as high.';
 COMMENT ON COLUMN explication_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN explication_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW leaderboard_explication AS
 WITH part AS (
@@ -296,7 +295,6 @@ FROM conversation_validation;
 COMMENT ON VIEW explication_people IS 'People''s ratings of a configuration''s conversations, and the rank agreement of its judges with them.';
 COMMENT ON COLUMN explication_people.config_hash IS 'Configuration.';
 COMMENT ON COLUMN explication_people.place IS 'Order of the rows.';
-COMMENT ON COLUMN explication_people.study IS 'Study: study.study.';
 COMMENT ON COLUMN explication_people.dimension IS 'persona: how well the simulated user plays the persona. apr and interaction: like the judges'' grades.';
 COMMENT ON COLUMN explication_people.metric IS 'See conversation_validation.metric.';
 COMMENT ON COLUMN explication_people.value IS 'The number; NULL if unscored.';

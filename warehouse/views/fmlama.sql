@@ -46,7 +46,6 @@ WHERE own.value - c.value <= sqrt((own.value - own.ci_low) ** 2 + (c.highest - c
 
 COMMENT ON VIEW fmlama_doubt IS 'Rows that fmlama adds to the view doubt: scores that are also reached by naming common ingredients.';
 COMMENT ON COLUMN fmlama_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN fmlama_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW leaderboard_fmlama AS
 WITH wide AS (

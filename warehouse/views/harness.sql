@@ -31,7 +31,6 @@ COMMENT ON COLUMN leaderboard_harness.null_value IS 'Score of the best null mode
 COMMENT ON COLUMN leaderboard_harness.n_scored IS 'Number of items from which score is computed.';
 COMMENT ON COLUMN leaderboard_harness.n_unscored IS 'Number of items that could not be scored.';
 COMMENT ON COLUMN leaderboard_harness.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt applies; NULL for null models, and without an interval or a null.';
-COMMENT ON COLUMN leaderboard_harness.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_harness.place IS 'Order of the leaderboard within its configuration, from 1.';
 COMMENT ON COLUMN leaderboard_harness."score" IS 'Mean over documents of the task''s first metric (--metric names another), from 0 to 1.';
 COMMENT ON COLUMN leaderboard_harness."score_no_question" IS 'Prompts with the question left out, where that can be done.';

@@ -45,7 +45,6 @@ COMMENT ON COLUMN leaderboard_imported.coverage IS 'Share of items that have an 
 COMMENT ON COLUMN leaderboard_imported.n_scored IS 'Number of items from which the number is computed.';
 COMMENT ON COLUMN leaderboard_imported.n_unscored IS 'Number of items without a number.';
 COMMENT ON COLUMN leaderboard_imported.is_beyond_null IS 'Whether the interval lies beyond the null; NULL for null models, and without an interval or a null.';
-COMMENT ON COLUMN leaderboard_imported.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_imported.place IS 'Order of the leaderboard within its configuration, from 1.';
 
 CREATE OR REPLACE VIEW imported_published AS

@@ -12,7 +12,6 @@ QUALIFY a.revision = max(a.revision) OVER (PARTITION BY a.study, a.annotator, a.
     AND a.status = 'complete' AND a.value <> '';
 
 COMMENT ON VIEW human_rating IS 'Answers of people that count: the last complete revision of each field, one row per entry, without attention checks and excluded people (human_exclusion).';
-COMMENT ON COLUMN human_rating.study IS 'Study: study.study.';
 COMMENT ON COLUMN human_rating.kind IS 'Subject of the study: study.kind.';
 COMMENT ON COLUMN human_rating.item IS 'Item: study_item.item; for a page that each person has once, the name of the page.';
 COMMENT ON COLUMN human_rating.language IS 'Language of the item; empty for a page that each person has once.';
@@ -40,7 +39,6 @@ LEFT JOIN (
 GROUP BY a.study, a.annotator;
 
 COMMENT ON VIEW annotator IS 'People who answered, by code: number of answers, times, and whether they count.';
-COMMENT ON COLUMN annotator.study IS 'Study: study.study.';
 COMMENT ON COLUMN annotator.annotator IS 'Person, by code.';
 COMMENT ON COLUMN annotator.n_items IS 'Number of pages with an answer.';
 COMMENT ON COLUMN annotator.n_fields IS 'Number of fields with an answer.';
@@ -63,7 +61,6 @@ LEFT JOIN (
 ) AS x USING (study);
 
 COMMENT ON VIEW study_progress IS 'Progress of each study, as of its last pull.';
-COMMENT ON COLUMN study_progress.study IS 'Study: study.study.';
 COMMENT ON COLUMN study_progress.kind IS 'Subject of the study.';
 COMMENT ON COLUMN study_progress.title IS 'Title.';
 COMMENT ON COLUMN study_progress.n_assigned IS 'Number of pages that were assigned to people.';

@@ -24,7 +24,6 @@ GROUP BY ALL;
 
 COMMENT ON VIEW recipes_doubt IS 'Rows that evaluations from recipes add to the view doubt: headlines not shown to be above the model''s score on a control, judges that fail their own check, and choices whose right options are mostly at one position.';
 COMMENT ON COLUMN recipes_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN recipes_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW recipe_answer AS
 WITH answer AS (

@@ -139,7 +139,6 @@ COMMENT ON COLUMN shown_run.model IS 'Name of the model in that run.';
 COMMENT ON COLUMN shown_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN shown_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN shown_run.dtype IS 'Precision of the engine; NULL if a server chooses it, or if no model runs.';
-COMMENT ON COLUMN shown_run.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN shown_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history has those without a row here.';
 
 CREATE OR REPLACE VIEW report_against_null AS
@@ -167,7 +166,6 @@ COMMENT ON VIEW report_doubt IS 'Doubts that reports show: the newest run of eac
 COMMENT ON COLUMN report_doubt.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_doubt.place IS 'Order within the configuration, from 1.';
 COMMENT ON COLUMN report_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN report_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW report_metric AS
 SELECT evaluation, row_number() OVER (PARTITION BY evaluation ORDER BY rowid) AS place, metric, label, unit, range_low,

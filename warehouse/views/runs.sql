@@ -30,7 +30,6 @@ LEFT JOIN renamed_run AS n USING (run_id);
 
 COMMENT ON VIEW run IS 'One evaluation of one model under one configuration by one version of the code.';
 COMMENT ON COLUMN run.run_id IS 'Hash of configuration, engine, boundary rule and code version, and of cohort, packs and occasion if there are any.';
-COMMENT ON COLUMN run.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN run.model IS 'Model, as leaderboards show it.';
 COMMENT ON COLUMN run.is_null IS 'Whether the run is of a null model.';
 COMMENT ON COLUMN run.profile IS 'Run profile that set the parameters, and packs if there are any: smoke + pack NAME.';
@@ -125,7 +124,6 @@ QUALIFY row_number() OVER (
 ) = 1;
 
 COMMENT ON VIEW latest_run IS 'The newest finished run of each model under each configuration, which leaderboards show. Several engines with the same weights share one row.';
-COMMENT ON COLUMN latest_run.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN latest_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN latest_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN latest_run.n_answers IS 'Number of answers of the run: run.n_answers.';
@@ -139,7 +137,6 @@ JOIN metric_value AS v USING (run_id)
 WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard IS 'The overall numbers of all evaluations, one row each: newest finished run of each model and configuration. Compare within one config_hash only.';
-COMMENT ON COLUMN leaderboard.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN leaderboard.metric IS 'Metric: metric.metric of the evaluation.';
 COMMENT ON COLUMN leaderboard.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
 COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % interval; NULL if there are too few units for its coverage to hold (docs/intervals.md).';
@@ -163,7 +160,6 @@ COMMENT ON COLUMN model_run.model IS 'Name of the model in that run.';
 COMMENT ON COLUMN model_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN model_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN model_run.dtype IS 'Precision of the engine; NULL if a server chooses it, or if no model runs.';
-COMMENT ON COLUMN model_run.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history has those without a row here.';
 
 -- Lists of log-probabilities are compared by a hash of all their rows, other kinds of answers as texts.
@@ -208,7 +204,6 @@ WHERE x.occasion <> y.occasion AND (x.finished_at, x.occasion) < (y.finished_at,
     AND x.answer IS DISTINCT FROM y.answer;
 
 COMMENT ON VIEW answer_change IS 'Answers and verdicts that differ between two occasions of one configuration. Filter by model and both occasions: there are many pairs.';
-COMMENT ON COLUMN answer_change.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN answer_change.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN answer_change.model IS 'Model that is evaluated.';
 COMMENT ON COLUMN answer_change.engine_hash IS 'Engine of the row: run.engine_hash.';

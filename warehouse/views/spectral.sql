@@ -150,9 +150,7 @@ JOIN metric_value AS v ON v.run_id = own.run_id AND v.metric = 'language_agreeme
 WHERE own.metric = 'language_agreement' AND v.value > 0.05;
 
 COMMENT ON VIEW spectral_doubt IS 'Rows that spectral adds to the view doubt: models whose macro-F1 random categories also reach or one model alone decides, whose rank agreement random orders also reach, or whose languages were not checked by speakers.';
-COMMENT ON COLUMN spectral_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN spectral_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN spectral_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW leaderboard_spectral AS
 WITH wide AS (
@@ -186,11 +184,7 @@ FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_spectral IS 'One row per configuration and model: newest configuration first; within each, models by macro-F1, then null models. Compare within one config_hash only; an interval above null_macro_f1 is not enough to distinguish a model from guessing (against_null).';
-COMMENT ON COLUMN leaderboard_spectral.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_spectral.place IS 'Order in the configuration, from 1: models by macro-F1, then null models.';
-COMMENT ON COLUMN leaderboard_spectral.profile IS 'Run profile that set the parameters.';
-COMMENT ON COLUMN leaderboard_spectral.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_spectral.macro_f1 IS 'Mean F1 of the model''s ER-SR categories against people''s, 0 to 1; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_spectral.ci_low IS 'Lower end of the 95 % interval of macro_f1.';
 COMMENT ON COLUMN leaderboard_spectral.ci_high IS 'Upper end of the 95 % interval of macro_f1.';
@@ -208,8 +202,6 @@ COMMENT ON COLUMN leaderboard_spectral.rank_kendall IS 'Kendall''s tau-b between
 COMMENT ON COLUMN leaderboard_spectral.er_sr_correlation IS 'Correlation of ER and SR over questions; -1 is ideal.';
 COMMENT ON COLUMN leaderboard_spectral.reference_mass IS 'Mean probability of the items that the reference has for the country.';
 COMMENT ON COLUMN leaderboard_spectral.coverage IS 'Share of the questions that could be scored for macro_f1, 0 to 1.';
-COMMENT ON COLUMN leaderboard_spectral.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN leaderboard_spectral.finished_at IS 'When the run ended (UTC).';
 
 CREATE OR REPLACE VIEW spectral_by_domain AS
 WITH wide AS (
@@ -242,10 +234,7 @@ JOIN spectral_expected AS e ON e.config_hash = w.config_hash AND e.domain = q.do
 ORDER BY w.config_hash, place;
 
 COMMENT ON VIEW spectral_by_domain IS 'Spectrum and category of every question, and the category that people expect; newest finished run of each configuration and model.';
-COMMENT ON COLUMN spectral_by_domain.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_by_domain.place IS 'Order in the configuration, from 1: models, then null models; within each model, domains from common to unique by people''s ranking.';
-COMMENT ON COLUMN spectral_by_domain.model IS 'Model.';
-COMMENT ON COLUMN spectral_by_domain.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN spectral_by_domain.domain IS 'Domain: domain.domain.';
 COMMENT ON COLUMN spectral_by_domain.label IS 'Name of the domain: domain.label.';
 COMMENT ON COLUMN spectral_by_domain.question IS 'Question: question.question.';
@@ -262,7 +251,6 @@ COMMENT ON COLUMN spectral_by_domain.er_sr_category IS 'Category of the model: H
 COMMENT ON COLUMN spectral_by_domain.human_category IS 'Category that people expect.';
 COMMENT ON COLUMN spectral_by_domain.human_score IS 'Mean rank that people gave the domain; low means common across countries.';
 COMMENT ON COLUMN spectral_by_domain.correct IS 'Whether the two categories are equal; NULL if unscored.';
-COMMENT ON COLUMN spectral_by_domain.run_id IS 'Run: run.run_id.';
 
 -- The same weights, countries and items both ways: only then do the numbers differ by the way alone.
 CREATE OR REPLACE VIEW spectral_calibration AS
@@ -296,7 +284,6 @@ ORDER BY s.config_hash, place;
 COMMENT ON VIEW spectral_calibration IS 'Effective rank and gap ratio of the same model from written answers and from log-probabilities, for the same questions, countries and items. Their order over questions may be compared, their size may not: fewer draws give more patterns.';
 COMMENT ON COLUMN spectral_calibration.config_hash IS 'Configuration of the written answers.';
 COMMENT ON COLUMN spectral_calibration.place IS 'Order in the configuration, from 1: by model and question.';
-COMMENT ON COLUMN spectral_calibration.model IS 'Model.';
 COMMENT ON COLUMN spectral_calibration.draws IS 'Answers for each country and question.';
 COMMENT ON COLUMN spectral_calibration.question IS 'Question: question.question.';
 COMMENT ON COLUMN spectral_calibration.sampled_er IS 'Effective rank of the written answers.';
@@ -341,10 +328,7 @@ FROM wide AS w
 LEFT JOIN named AS n ON n.code = w.language;
 
 COMMENT ON VIEW spectral_language IS 'Numbers of each language of a configuration with several (--languages), by model; a language without names of dishes has fewer domains, so compare languages by spectral_language_pair. Texts were not checked by speakers.';
-COMMENT ON COLUMN spectral_language.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_language.place IS 'Order in the configuration, from 1: models, then null models; within each, English first, then by code.';
-COMMENT ON COLUMN spectral_language.model IS 'Model.';
-COMMENT ON COLUMN spectral_language.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN spectral_language.language IS 'Language of the questions, ISO 639-1.';
 COMMENT ON COLUMN spectral_language.language_name IS 'Its name in English.';
 COMMENT ON COLUMN spectral_language.macro_f1 IS 'Mean F1 of the ER-SR categories against people''s, over the domains of the language; NULL if unscored.';
@@ -356,7 +340,6 @@ COMMENT ON COLUMN spectral_language.rank_spearman IS 'Spearman''s rho between th
 COMMENT ON COLUMN spectral_language.er_sr_correlation IS 'Correlation of ER and SR over questions.';
 COMMENT ON COLUMN spectral_language.reference_mass IS 'Mean probability of the items that the reference has for the country.';
 COMMENT ON COLUMN spectral_language.null_reference_mass IS 'Mean probability of those items under another country''s answer.';
-COMMENT ON COLUMN spectral_language.run_id IS 'Run: run.run_id.';
 
 CREATE OR REPLACE VIEW spectral_language_pair AS
 WITH wide AS (
@@ -381,10 +364,7 @@ SELECT config_hash,
 FROM wide;
 
 COMMENT ON VIEW spectral_language_pair IS 'Agreement of a model''s answers in two languages: on which countries are alike, on effective ranks, on the order of domains. A model that translates the question first cannot be told apart.';
-COMMENT ON COLUMN spectral_language_pair.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_language_pair.place IS 'Order in the configuration, from 1: models, then null models; within each, English first, then by code.';
-COMMENT ON COLUMN spectral_language_pair.model IS 'Model.';
-COMMENT ON COLUMN spectral_language_pair.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN spectral_language_pair.language_a IS 'First language, ISO 639-1.';
 COMMENT ON COLUMN spectral_language_pair.language_b IS 'Second language.';
 COMMENT ON COLUMN spectral_language_pair.language_agreement IS 'Spearman''s correlation of the similarities between countries, mean over domains; 0 for shuffled countries; NULL if unscored.';
@@ -396,7 +376,6 @@ COMMENT ON COLUMN spectral_language_pair.er_agreement IS 'Spearman''s correlatio
 COMMENT ON COLUMN spectral_language_pair.null_er_agreement IS 'Agreement with one language''s countries shuffled within each item, which leaves what lists and items give.';
 COMMENT ON COLUMN spectral_language_pair.order_agreement IS 'Spearman''s correlation of the orders of domains by gap ratio.';
 COMMENT ON COLUMN spectral_language_pair.null_order_agreement IS 'Agreement with one language''s countries shuffled within each item, which leaves what lists and items give.';
-COMMENT ON COLUMN spectral_language_pair.run_id IS 'Run: run.run_id.';
 
 CREATE OR REPLACE VIEW spectral_own_language AS
 WITH wide AS (
@@ -424,10 +403,7 @@ JOIN country AS c ON c.country = w.country
 LEFT JOIN spoken AS s ON s.country = w.country;
 
 COMMENT ON VIEW spectral_own_language IS 'Gain of the probability of a country''s own items when asked in its main language, against English; one row per model and country whose main language is in the configuration.';
-COMMENT ON COLUMN spectral_own_language.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_own_language.place IS 'Order in the configuration, from 1: models, then null models; within each, by language and country.';
-COMMENT ON COLUMN spectral_own_language.model IS 'Model.';
-COMMENT ON COLUMN spectral_own_language.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN spectral_own_language.country IS 'Country: country.country.';
 COMMENT ON COLUMN spectral_own_language.name IS 'Its name: country.name.';
 COMMENT ON COLUMN spectral_own_language.region IS 'Its region: country.region.';
@@ -438,7 +414,6 @@ COMMENT ON COLUMN spectral_own_language.ci_high IS 'Upper end of that interval.'
 COMMENT ON COLUMN spectral_own_language.null_advantage IS 'Mean of this difference, in that language, over the countries whose main language it is not.';
 COMMENT ON COLUMN spectral_own_language.p_holm IS 'Two-sided p of the advantage, adjusted by Holm for all countries of the configuration with such a language; NULL: no test.';
 COMMENT ON COLUMN spectral_own_language.n_scored IS 'Number of questions that it is over.';
-COMMENT ON COLUMN spectral_own_language.run_id IS 'Run: run.run_id.';
 
 CREATE OR REPLACE VIEW spectral_similarity AS
 SELECT r.config_hash,
@@ -449,7 +424,6 @@ JOIN country_similarity AS s USING (run_id)
 WHERE r.evaluation = 'spectral' AND NOT r.is_null;
 
 COMMENT ON VIEW spectral_similarity IS 'country_similarity of the newest finished run of each model and configuration.';
-COMMENT ON COLUMN spectral_similarity.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_similarity.place IS 'Order in the configuration, from 1: by model, domain and countries.';
 COMMENT ON COLUMN spectral_similarity.model IS 'Model that answered.';
 COMMENT ON COLUMN spectral_similarity.domain IS 'Domain: domain.domain.';
@@ -483,7 +457,6 @@ JOIN (SELECT DISTINCT config_hash, domain, label, human_question FROM spectral_q
 JOIN spectral_expected AS e ON e.config_hash = asked.config_hash AND e.domain = d.domain;
 
 COMMENT ON VIEW spectral_domain IS 'Domains of each configuration, with people''s ranking of them.';
-COMMENT ON COLUMN spectral_domain.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_domain.place IS 'Order in the configuration, from 1: from common to unique by people''s ranking.';
 COMMENT ON COLUMN spectral_domain.domain IS 'Domain: domain.domain.';
 COMMENT ON COLUMN spectral_domain.label IS 'Name of the domain for display.';

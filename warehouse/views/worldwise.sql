@@ -51,7 +51,6 @@ WHERE r.evaluation = 'worldwise' AND NOT r.is_null AND v.metric = 'alignment_gai
 
 COMMENT ON VIEW worldwise_doubt IS 'Rows that worldwise adds to the view doubt: alignment whose paired alignment_gain is not shown to be above 0.';
 COMMENT ON COLUMN worldwise_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN worldwise_doubt.reason IS 'Reason not to trust the headline.';
 
 CREATE OR REPLACE VIEW leaderboard_worldwise AS
 WITH wide AS (

@@ -129,7 +129,7 @@ def written_rows(file: str, rows: Sequence[Row]) -> tuple[list[dict[str, Any]], 
         Rows of culturall_draft, and the number of rows left out by reason.
 
     Raises:
-        BenchmarkError: no row has the right columns.
+        TableError: no row has the right columns.
         ValueError: a row is not an item.
     """
     fields, dropped = validate(file, rows, WrittenRow)

@@ -163,7 +163,7 @@ def load_datasets(files: Mapping[str, Sequence[Row]], language: str | None, regi
         language, region: those of rows that name none.
 
     Raises:
-        BenchmarkError: no row of a file has the required columns.
+        TableError: no row of a file has the required columns.
     """
     dropped: Counter[str] = Counter()
     results: list[ItemSource | str] = []
@@ -195,7 +195,7 @@ def load_excerpts(
 
 
 def excerpt_rows(file: str, rows: Sequence[Row]) -> list[tuple[str, dict[str, str]]]:
-    """Return the excerpts in a file with the column text; raises BenchmarkError if it has none."""
+    """Return the excerpts in a file with the column text; raises TableError if it has none."""
     valid, _ = validate(file, rows, ExcerptRow)
     return [(row.source or f"{file}#{n}", row.model_dump()) for n, row in enumerate(valid, 1)]
 

@@ -13,7 +13,7 @@ from typing import Literal
 from rapidfuzz import fuzz, process, utils
 
 from tasks.builders.specnorm.drafting import SpecnormDraft
-from tasks.evaluations.cure.benchmarks.cues import is_named, normal
+from tasks.evaluations.cure.published.cues import is_named, normal
 
 Reason = Literal[
     "unreadable", "cut_off", "cue_not_named", "stance_changed", "norm_changed", "answer_leaked",

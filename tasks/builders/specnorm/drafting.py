@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from tasks.builders.specnorm.seeds import Seed
 from tasks.engines.protocols import Message
-from tasks.evaluations.cure.benchmarks.cues import Cue
+from tasks.evaluations.cure.published.cues import Cue
 from tasks.identity import digest
 from tasks.judging.rubric import CLOSE, OPEN, as_data
 from tasks.loop.replies import on_menu, read_fields

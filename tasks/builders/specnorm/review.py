@@ -12,8 +12,8 @@ from typing import Any
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.checks import SpecnormFault, faults, near_duplicates
 from tasks.builders.specnorm.drafting import STANCES, SpecnormDraft, read_written
-from tasks.evaluations.cure.benchmarks import load_specnorm
-from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
+from tasks.evaluations.cure.published import load_specnorm
+from tasks.evaluations.cure.published.cues import join_cues, parse_cues, specificity
 from tasks.people.review_file import Decided, Decision, ReviewError, ReviewFile
 
 TEXTS = ("persona", "situation", "question", "label", "norm")

@@ -17,8 +17,8 @@ from rapidfuzz import fuzz, process, utils
 from scipy.sparse import csr_array
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import country_key
-from tasks.evaluations.cure.benchmarks.cues import KEY_KINDS, KINDS, SEPARATOR, Cue, is_generic, normal
+from tasks.evaluations.cure.published import country_key
+from tasks.evaluations.cure.published.cues import KEY_KINDS, KINDS, SEPARATOR, Cue, is_generic, normal
 from tasks.identity import digest
 from tasks.packs.published import PublishedRow, Row, Text, validate
 
@@ -86,7 +86,7 @@ def load_seeds(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> S
         files: rows by the file's name (see ``published.read_rows``).
 
     Raises:
-        BenchmarkError: no row of a file has the required columns.
+        TableError: no row of a file has the required columns.
     """
     dropped: Counter[str] = Counter()
     by_name: dict[str, Seed] = {}

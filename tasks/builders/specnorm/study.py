@@ -28,12 +28,13 @@ from tasks.builders.specnorm.params import SpecnormParams
 from tasks.builders.specnorm.review import TEXTS, text_hash
 from tasks.builders.specnorm.seeds import Seed, Seeds, load_seeds, select
 from tasks.builders.study import BuildStudy
+from tasks.data import TableError
 from tasks.evaluations.contract import Completions, Rows
-from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
+from tasks.evaluations.cure.published.cues import join_cues, parse_cues, specificity
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
-from tasks.packs.published import BenchmarkError, Row, read_rows
+from tasks.packs.published import Row, read_rows
 from tasks.people.review_file import check_new
 
 
@@ -169,7 +170,7 @@ def specnorm_study(
     """Return the study of a selection of the seeds.
 
     Raises:
-        BenchmarkError: a file cannot be read, or there are no seeds.
+        TableError: a file cannot be read, or there are no seeds.
         ReviewError: the queue file exists or cannot be written.
     """
     check_new(Path(params.queue))
@@ -183,7 +184,7 @@ def specnorm_study(
         for seed in loaded.seeds
     )
     if not seeds:
-        raise BenchmarkError(
+        raise TableError(
             f"no seed names a subgroup (rows left out by reason: {dict(loaded.dropped)}): fill in region, "
             "ethnicity, religion or another demographic column"
         )

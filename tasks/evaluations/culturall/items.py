@@ -136,7 +136,7 @@ def load_items(rows: Sequence[Row], source: str) -> LoadedItems:
     (scenario and question again) or ``contradiction`` (again, with another answer: none of them is kept).
 
     Raises:
-        BenchmarkError: no row fits the schema. ValueError: rows fit, but none is an item.
+        TableError: no row fits the schema. ValueError: rows fit, but none is an item.
     """
     valid, dropped = validate(source, rows, CulturallItemRow)
     read = [_item(row) for row in valid]

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tasks.data import hub
 from tasks.evaluations.contract import GenerationParams
-from tasks.judging.rubric import JudgeStyle, has_room_to_reason
+from tasks.judging.rubric import JudgeStyle, can_reason
 
 SCORES_VERSION = 9
 """Part of config_hash; raise it whenever reading, matching or the arithmetic of rows changes a number."""
@@ -66,5 +66,5 @@ class CulturallParams(GenerationParams):
     seed: int = Field(0, ge=0, description="seed of the candidates' sampling")
 
     @model_validator(mode="after")
-    def _judges_have_room_to_reason(self) -> Self:
-        return has_room_to_reason(self, self.judge_style, self.judge_max_tokens)
+    def _judges_can_reason(self) -> Self:
+        return can_reason(self, self.judge_style, self.judge_max_tokens)

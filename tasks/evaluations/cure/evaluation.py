@@ -15,9 +15,9 @@ import polars as pl
 from tasks.evaluations.choosing import left_out
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Tables, comparable
 from tasks.evaluations.cure import read, rows
-from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.pack import PACK
 from tasks.evaluations.cure.params import CureParams, kind_of
+from tasks.evaluations.cure.published import LABELS, BenchmarkItem
 from tasks.evaluations.cure.read import (
     CureAnswer,
     CureAnswers,

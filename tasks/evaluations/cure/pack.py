@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
-from tasks.evaluations.cure.benchmarks import LABELS
 from tasks.evaluations.cure.params import BENCHMARK, BENCHMARKS, MODES, kind_of
+from tasks.evaluations.cure.published import LABELS
 from tasks.packs.shape import REPLACES, ByName, PackFile, PackRow, Refers, Shape, Taken, Text, Wording
 from tasks.packs.wording import prompt_file
 

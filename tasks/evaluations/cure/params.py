@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tasks.data import hub
 from tasks.evaluations.contract import GenerationParams
-from tasks.judging.rubric import JudgeStyle, has_room_to_reason
+from tasks.judging.rubric import JudgeStyle, can_reason
 
 SCORES_VERSION = 8
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``answers``, changes a
@@ -128,5 +128,5 @@ class CureParams(GenerationParams):
     )
 
     @model_validator(mode="after")
-    def _judges_have_room_to_reason(self) -> Self:
-        return has_room_to_reason(self, self.judge_style, self.judge_max_tokens)
+    def _judges_can_reason(self) -> Self:
+        return can_reason(self, self.judge_style, self.judge_max_tokens)

@@ -24,8 +24,8 @@ import numpy as np
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.params import kind_of
+from tasks.evaluations.cure.published import LABELS, BenchmarkItem
 from tasks.evaluations.cure.study import FIELDS, JUDGED, WORDS, CureStudy, Key, family, situation
 from tasks.judging.controls import EMPTY, NULLS, REAL, SOURCES, texts_by_source
 from tasks.judging.panel import Opinions
@@ -68,10 +68,10 @@ Readings = Mapping[Key, CureAnswer]
 
 def read_answers(study: CureStudy, completions: Mapping[Key, Completion]) -> dict[Key, CureAnswer]:
     """Return every sample's answer; samples without a completion are unscored."""
-    return {key: read(key[0], key[1], completions.get(key)) for key in study.prompts}
+    return {key: read_answer(key[0], key[1], completions.get(key)) for key in study.prompts}
 
 
-def read(benchmark: str, mode: str, completion: Completion | None) -> CureAnswer:
+def read_answer(benchmark: str, mode: str, completion: Completion | None) -> CureAnswer:
     """Return the answer in any text; never raises."""
     is_thick = mode == "thick"
     reason = no_text(completion)

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 
-from tasks.evaluations.cure.benchmarks.cues import KINDS
 from tasks.evaluations.cure.params import METRICS, MODES, metric_of
+from tasks.evaluations.cure.published.cues import KINDS
 from tasks.metrics.comparison import paired_test, spread
 from tasks.report import Badge, Frames, Row, value_of, view
 from tasks.report.bars import Bars, Legend, bar_of

@@ -13,7 +13,8 @@ import numpy as np
 
 from scrapers.countries import CountryCodes
 from tasks.engines.protocols import Message
-from tasks.evaluations.cure.benchmarks import (
+from tasks.evaluations.cure.params import BENCHMARKS, MODES, SCORES_VERSION, CureParams, kind_of, metric_of
+from tasks.evaluations.cure.published import (
     LABELS,
     LOADERS,
     UNDESCRIBED,
@@ -21,8 +22,7 @@ from tasks.evaluations.cure.benchmarks import (
     LoadedBenchmark,
     without_symbol,
 )
-from tasks.evaluations.cure.benchmarks.cues import KINDS, specificity
-from tasks.evaluations.cure.params import BENCHMARKS, MODES, SCORES_VERSION, CureParams, kind_of, metric_of
+from tasks.evaluations.cure.published.cues import KINDS, specificity
 from tasks.evaluations.recipe.prompted import Prompted
 from tasks.identity import UnknownName, choose_codes, digest
 from tasks.judging.panel import Judges, judges_by_name
@@ -260,7 +260,7 @@ def build_materials(
         published: the rows of ``params.files``; all other benchmarks use their shipped samples.
 
     Raises:
-        BenchmarkError: published rows do not fit.
+        TableError: published rows do not fit.
         UnknownName: a benchmark or country that does not exist.
         ValueError: a benchmark has no items, or none of these countries.
     """

@@ -119,14 +119,14 @@ def _country(text: str) -> str | None:
     names = _names()
     if text.strip() in names:
         return text.strip()
-    words = f" {_plain(text)} "
-    known = {_plain(name): code for code, name in names.items()} | _SHORT
+    words = f" {_latin_words(text)} "
+    known = {_latin_words(name): code for code, name in names.items()} | _SHORT
     found = [(words.rfind(f" {name} "), len(name), code) for name, code in known.items()]
     place, _, code = max(found)
     return code if place >= 0 else None
 
 
-def _plain(text: str) -> str:
+def _latin_words(text: str) -> str:
     letters = "".join(
         c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c)
     )

@@ -69,13 +69,13 @@ def texts_of(draft: Mapping[str, Any]) -> dict[str, str]:
     """Return field -> its text for the form: lines "part: text"; lists are lines, or within a part joined by
     "; ".
     """
-    texts = {name: _plain(draft.get(name)) for name in _PLAIN}
-    texts |= {name: "\n".join(map(_plain, _listed(draft.get(name)))) for name in _LISTS}
+    texts = {name: _line(draft.get(name)) for name in _PLAIN}
+    texts |= {name: "\n".join(map(_line, _listed(draft.get(name)))) for name in _LISTS}
     for name, section in _SECTIONS.items():
         own = _mapping(draft.get(name))
-        texts[name] = "\n".join(f"{_words(part)}: {_plain(own.get(part))}" for part in section.model_fields)
+        texts[name] = "\n".join(f"{_words(part)}: {_line(own.get(part))}" for part in section.model_fields)
     facts = [_mapping(fact) for fact in _listed(draft.get("facts"))]
-    texts["facts"] = "\n".join(f"{_plain(fact.get('kind'))}: {_plain(fact.get('text'))}" for fact in facts)
+    texts["facts"] = "\n".join(f"{_line(fact.get('kind'))}: {_line(fact.get('text'))}" for fact in facts)
     return {name: texts[name] for name in FIELDS}
 
 
@@ -98,7 +98,7 @@ def persona_of(
     for name, section in _SECTIONS.items():
         profile[name], unknown = _section(section, texts.get(name, ""))
         faults += [f"{name}: no part is called {label!r}" for label in unknown]
-    drafted = {_plain(_mapping(f).get("text")): _mapping(f) for f in _listed(draft.get("facts"))}
+    drafted = {_line(_mapping(f).get("text")): _mapping(f) for f in _listed(draft.get("facts"))}
     profile["facts"] = [_fact(n, line, drafted) for n, line in enumerate(_lines(texts.get("facts", "")), 1)]
     profile["cuisine_countries"] = _listed(draft.get("cuisine_countries")) or [profile["country"]]
     profile["dishes"] = _listed(draft.get("dishes"))
@@ -151,10 +151,10 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _plain(value: object) -> str:
+def _line(value: object) -> str:
     """Return a value on one line."""
     if isinstance(value, list | tuple):
-        return "; ".join(map(_plain, value))
+        return "; ".join(map(_line, value))
     return "" if value is None else " ".join(str(value).split())
 
 

@@ -285,21 +285,6 @@ def identifier_of(code: str) -> str:
     return code.lower().replace("_", "-")
 
 
-def description_of(talk: Mapping[str, Any], personas: Mapping[str, Persona]) -> str:
-    """Return the whole persona of a stored conversation, in the words that its simulator and judges read. The
-    conversation's own row has it for personas of every source. Rows stored before that column existed use
-    ``personas``, else only name and cuisine.
-
-    Args:
-        talk: a row of explication_conversation: persona, task, description, persona_name and cuisine.
-        personas: personas by identifier, such as those of the table explication_persona.
-    """
-    if talk["description"]:
-        return str(talk["description"])
-    persona = personas.get(talk["persona"])
-    return persona.described(talk["task"]) if persona else f"{talk['persona_name']}, {talk['cuisine']}"
-
-
 def row_of(persona: Persona) -> dict[str, str]:
     """Return the row of explication_persona, in the columns of the CSV file."""
     profile = persona.model_dump_json(exclude_defaults=True)

@@ -4,7 +4,7 @@ are computed when shown, since every later model changes them and stored rows ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from tasks.evaluations.explication.params import CONDITIONS
@@ -12,9 +12,7 @@ from tasks.metrics.agreement import least_spearman_p, spearman_interval, spearma
 from tasks.metrics.comparison import holm_or_reason
 from tasks.metrics.dependent_correlations import difference, points_for_correlation
 from tasks.metrics.intervals import least_flip_p
-
-Row = Mapping[str, Any]
-"""One row of the view, column -> value."""
+from tasks.packs.published import Row
 
 HEADLINES = ("apr", "facts_elicited")
 """The number that tests are about; the second is counted, and stands in where no judge graded."""

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.evaluations.contract import GenerationParams
-from tasks.judging.rubric import JudgeStyle, has_room_to_reason
+from tasks.judging.rubric import JudgeStyle, can_reason
 
 SCORES_VERSION = 9
 """Part of config_hash; raise it whenever reading, counting or averaging changes a number."""
@@ -76,5 +76,5 @@ class ExplicationParams(GenerationParams):
     seed: int = Field(0, ge=0, description="seed of every turn and of sign flips")
 
     @model_validator(mode="after")
-    def _judges_have_room_to_reason(self) -> Self:
-        return has_room_to_reason(self, self.judge_style, self.judge_max_tokens)
+    def _judges_can_reason(self) -> Self:
+        return can_reason(self, self.judge_style, self.judge_max_tokens)

@@ -237,7 +237,7 @@ def _collect(into: dict[str, list[float]], score: ProbeScore, values: FloatArray
             into.setdefault(dish.url, []).append(float(value))
 
 
-Rows = NDArray[np.intp]
+Members = NDArray[np.intp]
 
 NO_ERROR = "no false prediction was made"
 ALONE = "every dish with errors is the only one of its origin"
@@ -246,7 +246,7 @@ MIN_ORIGINS = 3
 ONE_TEMPLATE = "a spread over templates needs two of them"
 
 
-def group_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
+def group_rows(score: ProbeScore, where: Slice, members: Members) -> Iterator[Metric]:
     """Yield mAP, mWS and errors of some dishes; ``members`` are their rows."""
     n = len(members) * score.n_wordings
     expected = score.expected
@@ -293,7 +293,7 @@ def _mean_rows(metric: str, where: Slice, table: FloatArray, null: float | None,
         yield scored(f"{metric}_sd", where, float(np.std(of_template, ddof=1)), counts)
 
 
-def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
+def _error_rows(score: ProbeScore, where: Slice, members: Members) -> Iterator[Metric]:
     """Yield shares of foreign ingredients among false predictions, and how much errors change with the
     wording.
     """

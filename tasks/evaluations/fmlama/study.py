@@ -27,6 +27,7 @@ from tasks.loop.candidates import CandidateRanking
 from tasks.loop.prompts import Completion, Prompts
 from tasks.loop.requests import Engine
 from tasks.loop.spread import spread
+from tasks.packs.published import Row
 from tasks.packs.wording import Templates
 
 
@@ -213,8 +214,6 @@ def check_template(template: Template) -> None:
             f"then {BLANK}"
         )
 
-
-Row = Mapping[str, Any]
 
 KNOBS = {"pooling", "word_vectors", "baseline_top", "seed"}
 KNOBS_OF_JUDGES = {"judged_dishes_per_origin"}

@@ -72,11 +72,12 @@ class Sampler:
             return self.doc is not None
         own, shots = self.library, self.library.fewshot_cfg
         return bool(
-            _plain(own.doc_to_text(example, shots.doc_to_text)) == _plain(own.doc_to_text(self.doc))
-            and _plain(own.doc_to_target(example, shots.doc_to_target)) == _plain(own.doc_to_target(self.doc))
+            _folded(own.doc_to_text(example, shots.doc_to_text)) == _folded(own.doc_to_text(self.doc))
+            and _folded(own.doc_to_target(example, shots.doc_to_target))
+            == _folded(own.doc_to_target(self.doc))
         )
 
 
-def _plain(text: Any) -> Any:
+def _folded(text: Any) -> Any:
     """Return a text without case and further spaces, in which copies of a document differ."""
     return " ".join(text.split()).casefold() if isinstance(text, str) else text

@@ -54,13 +54,13 @@ TWICE = LeftOut("there twice", is_fault=False)
 NOT_DRAWN = "not drawn"
 """Reason of a ``LeftOut`` that a knob leaves out: it counts as a usable part of the data."""
 
-Row = Mapping[str, str] | Member | LeftOut
+ReadItem = Mapping[str, str] | Member | LeftOut
 """Output of a reader: the cells of an item, an item of a group, or why something is left out."""
 
 Units = Mapping[str, Sequence[str]]
 """Unit of the data, such as questions -> columns of the items that tell two units apart."""
 
-Read = Callable[[Files, Any], Iterable[Row]]
+Read = Callable[[Files, Any], Iterable[ReadItem]]
 
 MOST_LEFT_OUT = 0.5
 """Largest share of faulty items; with more, the files are misread or are the wrong ones."""
@@ -147,7 +147,7 @@ def of_choices(
 
 def choice(
     item: str, question: str, options: Sequence[Any], right: int | None, passage: str = "", **more: str
-) -> Row:
+) -> ReadItem:
     """Return the cells of a choice item, or why it is unusable.
 
     Args:

@@ -20,7 +20,7 @@ LETTER = "letter"
 
 MOST_REPETITIONS = 100
 
-ROOM = 4096
+MAX_TOKENS = 4096
 """Tokens of an answer or verdict, including a model's thinking before it."""
 
 BEST = "best"
@@ -250,7 +250,7 @@ class TextRecipe(Recipe):
         )
     }
 
-    max_tokens: int = Field(ROOM, ge=1)
+    max_tokens: int = Field(MAX_TOKENS, ge=1)
     repetitions: int = Field(1, ge=1, le=MOST_REPETITIONS)
     temperature: float = Field(0.0, ge=0, le=2, allow_inf_nan=False)
     then: Template = ""

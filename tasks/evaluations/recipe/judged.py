@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from tasks.evaluations.contract import Detail, Params
-from tasks.evaluations.recipe.definition import JUDGED, ROOM, WRITER, Flaw, TextRecipe
+from tasks.evaluations.recipe.definition import JUDGED, MAX_TOKENS, WRITER, Flaw, TextRecipe
 from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.evaluations.recipe.study import Nulls, RecipeAnswers
 from tasks.evaluations.recipe.texts import Asked, Said, TextStudy, Written, source_of
@@ -96,7 +96,10 @@ class JudgedStudy(TextStudy):
         drawn = "number of items whose null answers are judged too"
         return super().knobs(definition) | {
             "judges": (list[str], Field([], description=judged)),
-            "judge_max_tokens": (int, Field(ROOM, ge=16, description="most tokens of a judge's answer")),
+            "judge_max_tokens": (
+                int,
+                Field(MAX_TOKENS, ge=16, description="most tokens of a judge's answer"),
+            ),
             "nulls": (int, Field(NULLS_JUDGED, ge=0, description=drawn)),
         }
 

@@ -20,7 +20,7 @@ from tasks.evaluations.recipe.definition import (
     CHOICES,
     LETTER,
     LETTERS,
-    ROOM,
+    MAX_TOKENS,
     ROTATED,
     Columns,
     Control,
@@ -99,7 +99,7 @@ class Choice(Recipe):
     by: Literal["logprob", "letter"] = "logprob"
     length: Literal["none", "characters", "tokens"] = "none"
     question: Columns = ("question",)
-    max_tokens: int = Field(ROOM, ge=1)
+    max_tokens: int = Field(MAX_TOKENS, ge=1)
 
     @property
     def columns(self) -> dict[str, Sequence[str]]:

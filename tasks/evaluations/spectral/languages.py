@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tasks.evaluations.spectral.study import ENGLISH, ItemList, SpectralQuestion, SpectralStudy
 from tasks.identity import UnknownName, digest
+from tasks.packs.published import Row
 
-Row = Mapping[str, Any]
 Names = dict[str, str]
 """Item, or code of a country -> its name in a language."""
 

@@ -15,8 +15,7 @@ from tasks.evaluations.spectral.naming import Names
 from tasks.evaluations.spectral.params import SAMPLING_VERSION, SCORES_VERSION, SpectralParams
 from tasks.identity import UnknownName, choose_codes, digest
 from tasks.loop.spread import share
-
-Row = Mapping[str, Any]
+from tasks.packs.published import Row
 
 ENGLISH = "en"
 """Language of the paper's questions, and of item lists."""

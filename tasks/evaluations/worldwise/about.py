@@ -31,7 +31,7 @@ ABOUT = About(
     examples=(
         "--profile smoke",
         "-m ./gpt.toml --cultures IN,JP,MX,AE,US --max-usd 2 --dry-run",
-        "--scenarios-file mine.csv --targets seed_bucketed --repetitions 1",
+        "--pack mine --targets seed_bucketed --repetitions 1",
     ),
     cohort="Numbers that compare models are over its models",
     caption="The shipped targets, Hofstede's scores, are for research only.",

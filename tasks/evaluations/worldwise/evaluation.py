@@ -22,7 +22,6 @@ from tasks.evaluations.worldwise.read import (
 )
 from tasks.evaluations.worldwise.rows import null_models, null_rows
 from tasks.evaluations.worldwise.study import WorldwiseStudy, build_study
-from tasks.evaluations.worldwise.user_files import read_rows
 from tasks.loop.requests import Engine, Request
 
 TABLES = {
@@ -40,21 +39,8 @@ TABLES = {
 def study(
     params: WorldwiseParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
 ) -> WorldwiseStudy:
-    """Build the study from rows of the warehouse, or from the user's files in their place.
-
-    Raises:
-        UnknownName, ValueError: see ``read_rows`` and ``build_materials``.
-    """
-    files = {
-        "scenario": params.scenarios_file,
-        "exemplar": params.exemplars_file,
-        "culture_profile": params.profiles_file,
-        "guiding_value": params.values_file,
-    }
-    own = {table: read_rows(path, table) for table, path in files.items() if path}
-    if own and params.pack:
-        raise ValueError("--pack adds to the shipped tables and files replace them: use one or the other")
-    return build_study(params, {**tables, **own}, engines[params.embedder].hash)
+    """Build the study from rows of the warehouse. Raises what ``build_materials`` raises."""
+    return build_study(params, tables, engines[params.embedder].hash)
 
 
 def ask(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:

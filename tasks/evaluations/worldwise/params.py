@@ -17,8 +17,8 @@ MINILM = "embedded:all-minilm-l6-v2"
 class WorldwiseParams(GenerationParams):
     """Models to evaluate, scenarios to send and personas to use.
 
-    ``study.KNOBS`` enter config_hash by value; cultures, targets, scenarios and files by content; other
-    fields not at all.
+    ``study.KNOBS`` enter config_hash by value; cultures, targets and scenarios by content; other fields
+    not at all.
     """
 
     cultures: list[str] | None = Field(
@@ -30,7 +30,7 @@ class WorldwiseParams(GenerationParams):
         "hofstede_published",
         description="targets of the cultures: hofstede_published (0 to 100 rescaled linearly), "
         "hofstede_bucketed (mapped to the seven steps of WorldWiseAI 2024), seed_bucketed (the five "
-        "countries of WorldWiseAI 2024), or a profile of profiles_file",
+        "countries of WorldWiseAI 2024), or a profile of a pack",
     )
     scenarios_per_dimension: int | None = Field(
         None, ge=1, description="number of scenarios per dimension, in a fixed random choice; empty: all"
@@ -107,16 +107,4 @@ class WorldwiseParams(GenerationParams):
         False,
         description="test differences as WorldWiseAI 2024 does, with Student's t and one-way analysis of "
         "variance, which take answers as independent; otherwise tests use the means of scenarios",
-    )
-    scenarios_file: str | None = Field(
-        None, description="CSV file with the columns of the table scenario, used instead of that table"
-    )
-    exemplars_file: str | None = Field(
-        None, description="CSV file with the columns of the table exemplar, used instead of that table"
-    )
-    profiles_file: str | None = Field(
-        None, description="CSV file with the columns of the table culture_profile, used instead of that table"
-    )
-    values_file: str | None = Field(
-        None, description="CSV file with the columns of the table guiding_value, used instead of that table"
     )

@@ -165,14 +165,14 @@ def _label(named: str, labels: Sequence[str]) -> str | None:
     """Return the label that matches apart from case, marks and "and" for "&", else the nearest one."""
     if named in labels:
         return named
-    plain = _plain(named)
-    if not plain:
+    letters = _letters_of(named)
+    if not letters:
         return None
-    best = process.extractOne(plain, [_plain(label) for label in labels], scorer=fuzz.ratio)
+    best = process.extractOne(letters, [_letters_of(label) for label in labels], scorer=fuzz.ratio)
     return labels[best[2]] if best and best[1] >= SURE_MATCH else None
 
 
-def _plain(text: str) -> str:
+def _letters_of(text: str) -> str:
     """Return the text without numbering, case and marks: "1) Work-Life Balance." becomes "work life
     balance".
     """
@@ -230,7 +230,7 @@ def _without_vectors(embedder: str, missing: Sequence[tuple[str, str]], n: int) 
         f"--embedder {embedder} has no vector for {len(missing)} of the {n} exemplars that dimensions are "
         f"measured by: {', '.join(f'{k} of {dimension}' for dimension, k in counts.items())}. It knows no "
         f"word of {missing[0][1]!r}, for one. Name an embedder of their language, or give exemplars in words "
-        "that it knows (--exemplars-file, or exemplar.csv of a pack); stored answers of "
+        "that it knows (exemplar.csv of a pack); stored answers of "
         "models are used again"
     )
 

@@ -13,7 +13,6 @@ import numpy as np
 from scrapers.countries import country_aliases
 from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.worldwise.params import SCORES_VERSION, WorldwiseParams
-from tasks.evaluations.worldwise.user_files import Row
 from tasks.identity import UnknownName, choose_codes, digest
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.spread import spread
@@ -21,6 +20,7 @@ from tasks.loop.texts import Texts
 from tasks.metrics.alignment import bucketed_profile, linear_profile
 from tasks.metrics.types import FloatArray, IntArray
 from tasks.packs.prompts import fields_of
+from tasks.packs.published import Row
 from tasks.packs.wording import Templates, filled, templates
 
 BASELINE = "baseline"
@@ -240,8 +240,8 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
     lacking = sorted(dimensions_of - {d.dimension for d in dimensions if d.framework == targets.framework})
     if lacking:
         raise ValueError(
-            f"there are no exemplars of {targets.framework} for {', '.join(lacking)}: add them to the "
-            "exemplars file, or correct the dimension's name"
+            f"there are no exemplars of {targets.framework} for {', '.join(lacking)}: add them to "
+            "exemplar.csv of a pack, or correct the dimension's name"
         )
     named = (*rows["country"], *rows.get("country_name", ()))
     return WorldwiseMaterials(
@@ -317,7 +317,7 @@ KNOBS = {
     "repetitions", "answer_format", "temperature", "max_tokens", "values_weight", "order", "decision",
     "embedder", "stereotype_rule", "half_samples", "seed", "reproduce",
 }  # fmt: skip
-"""Params whose values enter config_hash unchanged; cultures, targets and files enter by their content."""
+"""Params whose values enter config_hash unchanged; cultures, targets and scenarios enter by their content."""
 
 _AS_JSON = (
     'Answer with one JSON object: "decision" (A, B or Decline), "value_1", "value_2", "value_3" and '

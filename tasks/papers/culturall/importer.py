@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tasks.data import TableError
 from tasks.evaluations.culturall.items import CulturallItem, load_items
 from tasks.evaluations.culturall.pack import PACK, CulturallTaskRow
 from tasks.packs.files import checked_row
-from tasks.packs.published import BenchmarkError, Row, read_rows
+from tasks.packs.published import Row, read_rows
 from tasks.papers.culturall.reproduction import SOURCES as KNOWN
 from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files, SourceFiles, by_name
@@ -32,7 +33,7 @@ _ANSWERS = re.compile(r"\banswer the question\b|\bAnswer:\s*$", re.IGNORECASE)
 _ITEM = next(file for file in PACK.files if file.row is CulturallTaskRow)
 
 
-def read(files: Files, pack: Pack) -> None:
+def fill(files: Files, pack: Pack) -> None:
     """Add the items of all files, each once, to replace the shipped ones."""
     published: list[Row] = []
     names = []
@@ -40,7 +41,7 @@ def read(files: Files, pack: Pack) -> None:
         try:
             published += read_rows(path)
             names.append(path.name)
-        except BenchmarkError as error:
+        except TableError as error:
             pack.left_out.append(str(error))
     if published:
         loaded = load_items(published, ", ".join(names))
@@ -114,6 +115,6 @@ def _row(item: CulturallItem) -> dict[str, Any]:
 IMPORTER = Importer(
     title="The items and prompts of CulturALL (Lin et al. 2026).",
     sources=SOURCES,
-    read=read,
+    fill=fill,
     source="the published data and program of CulturALL",
 )

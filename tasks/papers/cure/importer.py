@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import LOADERS, BenchmarkItem
+from tasks.data import TableError
 from tasks.evaluations.cure.pack import PACK, CureItemRow
+from tasks.evaluations.cure.published import LOADERS, BenchmarkItem
 from tasks.evaluations.cure.study import WORDS, situation
 from tasks.packs.files import checked_row
-from tasks.packs.published import BenchmarkError, Row, read_rows
+from tasks.packs.published import Row, read_rows
 from tasks.papers.cure.reproduction import SOURCES as KNOWN
 from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files, by_name
@@ -26,7 +27,7 @@ SOURCES = by_name(*(KNOWN[name] for name in LOADERS))
 _ITEM = next(file for file in PACK.files if file.row is CureItemRow)
 
 
-def read(files: Files, pack: Pack) -> None:
+def fill(files: Files, pack: Pack) -> None:
     """Add the items of each benchmark, to replace its shipped sample."""
     codes = CountryCodes(pack.countries)
     rows: list[dict[str, Any]] = []
@@ -37,7 +38,7 @@ def read(files: Files, pack: Pack) -> None:
             continue
         try:
             loaded = load(published, codes)
-        except BenchmarkError as error:
+        except TableError as error:
             pack.left_out.append(f"{name}: {error}")
             continue
         known_codes = set(pack.countries.values())
@@ -71,7 +72,7 @@ def _rows(paths: Any, pack: Pack) -> dict[str, list[Row]]:
     for path in map(Path, paths):
         try:
             rows[f"{path.parent.name}/{path.name}"] = list(read_rows(path))
-        except BenchmarkError as error:
+        except TableError as error:
             pack.left_out.append(str(error))
     return rows
 
@@ -109,7 +110,7 @@ def _identifier(name: str) -> str:
 IMPORTER = Importer(
     title="The benchmarks of CURE (Vo and Koyejo 2025): NormAd, CASA, CultureBank and SpecNorm.",
     sources=SOURCES,
-    read=read,
+    fill=fill,
     source="the benchmarks' own repositories",
     licence="each benchmark's own",
 )

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import LOADERS, LoadedBenchmark
+from tasks.evaluations.cure.published import LOADERS, LoadedBenchmark
 from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, pearson
 from tasks.metrics.classification import LOST, label_scores, random_baseline
 from tasks.metrics.types import FloatArray

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from scrapers.fmlama import parse
 from scrapers.model import ScrapeError
+from tasks.data import TableError
 from tasks.data.text import text
 from tasks.loop.objects import objects, plain_value
 from tasks.packs.published import (
-    BenchmarkError,
     PublishedRow,
     Text,
     read_all,
@@ -92,9 +92,6 @@ class FmlamaReproduced(Options):
         ["file", "name", "fitted"],
         "order of equally common ingredients: that of the file, of code points (name), or fitted: for each "
         "cell, the one that gives its printed digits",
-    )
-    own_dish: Literal["counted", "left-out"] = Field(
-        "counted", description="whether a dish counts towards the frequency of its own ingredients"
     )
     denominator: list[Literal["ranked", "listed"]] = tried_field(
         ["ranked", "listed"],
@@ -262,11 +259,11 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[FmlamaFiles, Sequence
 
 
 def _parsed(path: Path) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return the dishes of a file; raises BenchmarkError."""
+    """Return the dishes of a file; raises TableError."""
     try:
         return parse({str(path): text(path).encode()}, in_order=True)
     except ScrapeError as error:
-        raise BenchmarkError(str(error)) from error
+        raise TableError(str(error)) from error
 
 
 def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
@@ -280,7 +277,7 @@ def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[Pre
                 continue
             try:
                 valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
-            except BenchmarkError as error:
+            except TableError as error:
                 notes.append(skipped_note(path, error))
                 continue
             notes += [f"{path.name}, {origin}: {n} dishes left out: {why}" for why, n in lost.items()]
@@ -291,12 +288,12 @@ def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[Pre
 def _by_origin(path: Path) -> dict[str, Any]:
     try:
         by_origin = parse_json(text(path))
-    except BenchmarkError:
+    except TableError:
         raise
     except ValueError as error:
-        raise BenchmarkError(f"{path}: not JSON: {error}") from error
+        raise TableError(f"{path}: not JSON: {error}") from error
     if not isinstance(by_origin, dict):
-        raise BenchmarkError(f"{path}: expected an object of origins")
+        raise TableError(f"{path}: expected an object of origins")
     return by_origin
 
 
@@ -371,7 +368,7 @@ def _ranking(path: Path, notes: list[str]) -> Ranking:
     template, language, model = path.parent.name, path.parent.parent.name, path.parent.parent.parent.name
     records = _unpickled(path) if path.suffix == ".pkl" else read_rows(path)
     if not records or not all(isinstance(record, dict) for record in records):
-        raise BenchmarkError(f"{path}: expected a list of records")
+        raise TableError(f"{path}: expected a list of records")
     valid, lost = validate(str(path), [_few_predicted(record) for record in records], RankedDish)
     notes += [f"{model}/{language}/{template}: {n} dishes left out: {why}" for why, n in lost.items()]
     return Ranking(model, language, template, tuple(valid))
@@ -409,9 +406,9 @@ def _unpickled(path: Path) -> list[Any]:
         with path.open("rb") as file:
             records = _Data(file).load()
     except OSError as error:
-        raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
+        raise TableError(f"{path}: cannot be read ({error.strerror}): check the path") from error
     except Exception as error:  # any error of a broken pickle
-        raise BenchmarkError(f"{path}: not a pickle of plain records: {error}") from error
+        raise TableError(f"{path}: not a pickle of plain records: {error}") from error
     if isinstance(records, dict):  # written by an older version of the authors' program
         records = records.get("list_of_results")
     return records if isinstance(records, list) else []

@@ -14,7 +14,7 @@ from tasks.data.reading import objects
 from tasks.data.text import text
 from tasks.evaluations.fmlama.pack import PACK, DishRow, DishSetRow, OriginGroupRow, TemplateRow
 from tasks.packs.files import checked_row
-from tasks.packs.published import BenchmarkError, Row
+from tasks.packs.published import Row
 from tasks.papers.fmlama import message
 from tasks.papers.fmlama.raw import dishes_of_csv, dishes_of_lines, is_filtered
 from tasks.papers.importing import Importer, Pack
@@ -50,7 +50,7 @@ SOURCES = by_name(
 _FILES = {file.row: file for file in PACK.files}
 
 
-def read(files: Files, pack: Pack) -> None:
+def fill(files: Files, pack: Pack) -> None:
     """Add the files of the pack."""
     templates = _templates(files.get("templates", ()), pack)
     pack.rows(NAME, _FILES[TemplateRow], templates, "templates")
@@ -138,7 +138,7 @@ def _sets(files: Files, pack: Pack) -> dict[str, list[dict[str, Any]]]:
     for path in files.get("table", ())[:1]:
         try:
             sets[ALL] += dishes_of_csv(path)
-        except BenchmarkError as error:
+        except TableError as error:
             pack.left_out.append(str(error))
     return {name: _fitting(name, rows, pack) for name, rows in sets.items()}
 
@@ -209,6 +209,6 @@ def _text(path: Path, pack: Pack) -> str:
 IMPORTER = Importer(
     title="The templates, dishes and groups of FmLAMA (Zhou et al. 2025).",
     sources=SOURCES,
-    read=read,
+    fill=fill,
     source="https://github.com/lizhou21/FmLAMA-master",
 )

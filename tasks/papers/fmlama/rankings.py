@@ -19,6 +19,7 @@ from tasks.metrics.ranking import (
 )
 from tasks.metrics.similarity import cosine_matrix, expected_word_similarity, word_similarity_rows
 from tasks.metrics.types import BoolArray, FloatArray
+from tasks.packs.shape import Rows
 from tasks.papers.fmlama.files import (
     TYPES,
     FileDish,
@@ -28,7 +29,6 @@ from tasks.papers.fmlama.files import (
     Ranking,
     marks_of,
 )
-from tasks.papers.reproduction import Rows
 
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "bert-base_uncased": ("Bb",),
@@ -124,7 +124,7 @@ def _products(classes: Sequence[Iterator[tuple[str, ...]]]) -> Iterator[tuple[tu
 
 def baseline(table: DishTable, options: FmlamaReproduced) -> FloatArray:
     """Return [dishes] the baseline's precision by the options' rule."""
-    scores = frequency_scores(table.relevant, leave_one_out=options.own_dish == "left-out")
+    scores = frequency_scores(table.relevant, leave_one_out=False)
     return _precision(scores, table.relevant, options)
 
 

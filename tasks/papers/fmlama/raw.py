@@ -41,7 +41,7 @@ def dishes_of_lines(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of ``Dishes.csv`` in the columns of a pack; raises BenchmarkError for other columns."""
+    """Return the rows of ``Dishes.csv`` in the columns of a pack; raises TableError for other columns."""
     columns = ("url", "origin", "name", "lang", "hasparts")
     return [
         {

@@ -239,7 +239,6 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
             o.dishes[0],
             o.baseline[0],
             o.top,
-            o.own_dish,
         )
         chance = self._memo(("chance", *key, o.seed), lambda: random_baseline(table, o))
         values = self._memo(

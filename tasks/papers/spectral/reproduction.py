@@ -16,6 +16,7 @@ import polars as pl
 from pydantic import Field
 from rapidfuzz.fuzz import ratio
 
+from tasks.data import TableError
 from tasks.data import table as read_table
 from tasks.metrics.agreement import er_sr_correlation
 from tasks.metrics.classification import f1_per_class, lower_median, macro_f1
@@ -27,7 +28,7 @@ from tasks.metrics.spectral import (
     spectral_gap_ratio,
 )
 from tasks.metrics.types import CATEGORIES, FloatArray
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each
+from tasks.packs.published import PublishedRow, Text, read_all, read_each
 from tasks.papers.reproduction import (
     Files,
     Named,
@@ -300,19 +301,19 @@ def _spectrum(table: FloatArray) -> tuple[float, float]:
 
 
 def _matrix(path: Path) -> FloatArray:
-    """Return countries x items as probabilities. Raises BenchmarkError."""
+    """Return countries x items as probabilities. Raises TableError."""
     try:
         frame = pl.DataFrame([dict(row.cells) for row in read_table(path)], infer_schema_length=None)
         table = frame.drop("country").cast(pl.Float64).to_numpy()
     except pl.exceptions.PolarsError as error:
         message = str(error).splitlines()[0]
-        raise BenchmarkError(f"{path}: not countries by items: {message}") from error
+        raise TableError(f"{path}: not countries by items: {message}") from error
     if table.shape[0] < 2 or table.shape[1] < 1 or frame["country"].is_duplicated().any():
-        raise BenchmarkError(f"{path}: at least two countries, each once, and one item are needed")
+        raise TableError(f"{path}: at least two countries, each once, and one item are needed")
     if not np.isnan(table).any() and (table <= 0).all():
         return softmax(table, names=frame["country"].to_list())
     if not ((table >= 0) & np.isfinite(table)).all() or not table.any(axis=1).all():
-        raise BenchmarkError(
+        raise TableError(
             f"{path}: neither probabilities nor log-probabilities: a cell is empty, some cells are below 0 "
             "and others above, or a country has no cell above 0"
         )

@@ -10,13 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, FiniteFloat
 
+from tasks.data import TableError
 from tasks.data.text import text
 from tasks.evaluations.worldwise.params import MINILM
-from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, skipped_note
-from tasks.packs.published import read_rows as read_published
+from tasks.packs.published import (
+    Lower,
+    PublishedRow,
+    Text,
+    read_all,
+    read_rows,
+    skipped_note,
+)
 from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, renamed_field, tried_field
 from tasks.papers.values import Pieces
 from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, CloneProgram
@@ -36,7 +42,7 @@ SOURCES = by_name(
     SourceFiles(
         "scenarios",
         ("*scenario*.csv",),
-        "CSV: scenario, dimension (its primary one); also category, text, option_a, option_b",
+        "CSV: scenario, dimension (its primary one); also category, text",
         is_ours=True,
     ),
     SourceFiles(
@@ -107,13 +113,6 @@ class WorldwiseOptions(Options):
         json_schema_extra=TRIED,
         description="number of times the values are repeated in the embedded text",
     )
-    joined: Literal["spaces", "commas"] = Field(
-        "spaces", description="separator of the values in the embedded text"
-    )
-    decision: Literal["stored", "option"] = Field(
-        "stored",
-        description='form of the decision: as stored ("Option A"), or the option\'s text, if known',
-    )
     scores: list[Literal["computed", "stored"]] = tried_field(
         ["computed", "stored"],
         "alignment and stereotype of an answer: computed here, or stored with it",
@@ -125,21 +124,6 @@ class WorldwiseOptions(Options):
     values: Literal["all", "listed"] = Field(
         "all", description="values counted: all values that answers name, or only values on the list"
     )
-    over: Literal["answers", "models"] = Field(
-        "answers", description="pooling: all models' answers together, or the mean of the models' numbers"
-    )
-    stereotype_text: Literal["response", "explanation"] = Field(
-        "response",
-        description="text in which stereotype phrases are counted: the whole response, or the explanation",
-    )
-    stereotype_rule: Literal["substring", "words"] = Field(
-        "substring",
-        description="rule for phrases: anywhere in the text, counted once; or whole words, each time",
-    )
-    unparsed: Literal["left-out", "zero"] = Field(
-        "left-out", description="alignment of an answer that could not be parsed"
-    )
-    ddof: Literal[0, 1] = Field(1, description="divisor of standard deviations: divided by n, or by n - 1")
     targets: str = Field(
         "seed_bucketed", description="target profile; seed_bucketed: the targets of section 7.4"
     )
@@ -164,6 +148,45 @@ class StoredAnswer(PublishedRow):
     stereotype: float | None = Field(None, allow_inf_nan=False)
     cultural_alignment: float | None = Field(None, allow_inf_nan=False)
     scenario_category: str = ""
+
+
+class StoredScenario(PublishedRow):
+    """A scenario of existing answers; it needs few columns, as nothing is sent."""
+
+    scenario: Text
+    dimension: Text
+    category: str = ""
+    text: str = ""
+
+
+class StoredExemplar(PublishedRow):
+    """A statement at one end of a dimension."""
+
+    dimension: Text
+    pole: Annotated[Literal["high", "low"], Lower]
+    text: Text
+
+
+class StoredTarget(PublishedRow):
+    """A culture's target on one dimension."""
+
+    profile: Text
+    country: Text
+    dimension: Text
+    score: FiniteFloat
+    framework: Text
+
+
+class StoredValue(PublishedRow):
+    """A value that answers may name."""
+
+    value: Text
+    label: Text
+
+
+TABLES: dict[str, type[PublishedRow]] = {
+    "scenarios": StoredScenario, "exemplars": StoredExemplar, "profiles": StoredTarget, "values": StoredValue,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -192,8 +215,6 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Seque
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     answers = _answers(files["answers"], options.answers, notes)
-    tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
-              "values": "guiding_value"}  # fmt: skip
     program = CloneProgram(files)
     program_rows: dict[str, list[dict[str, Any]]] = {
         "scenarios": program.scenarios(),
@@ -202,8 +223,8 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Seque
         "values": [{"value": label, "label": label} for label in program.values()],
     }
     rows = {
-        name: _rows_of(partial(read_rows, table=table), files[name], program_rows[name], notes)
-        for name, table in tables.items()
+        name: _rows_of(partial(_table, row=row, notes=notes), files[name], program_rows[name], notes)
+        for name, row in TABLES.items()
     }
     phrases = _rows_of(_phrases, files["phrases"], program.phrases(), notes)
     return WorldwiseFiles(answers, phrases=phrases, embedded=program.embedded(), **rows), [
@@ -241,11 +262,11 @@ def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredA
     for path in candidates:
         try:
             return path, *read_all([path], StoredAnswer)
-        except BenchmarkError as error:
+        except TableError as error:
             if path is candidates[-1]:
                 raise
             notes.append(skipped_note(path, error))
-    raise BenchmarkError("no file of answers")
+    raise TableError("no file of answers")
 
 
 def _rows_of(
@@ -270,13 +291,18 @@ def _rows_of(
         return program_rows
 
 
+def _table(path: Path, row: type[PublishedRow], notes: list[str]) -> list[dict[str, Any]]:
+    rows, dropped = read_all([path], row)
+    notes += dropped
+    return [row.model_dump() for row in rows]
+
+
 def _phrases(path: Path) -> list[str]:
     if path.suffix == ".csv":
-        rows: Sequence[Row] = read_published(path)
-        phrases = [str(row.get("phrase") or "").strip() for row in rows]
+        phrases = [str(row.get("phrase") or "").strip() for row in read_rows(path)]
     else:
         phrases = [line.strip() for line in text(path).splitlines()]
     phrases = [phrase for phrase in phrases if phrase]
     if not phrases:
-        raise BenchmarkError(f"{path}: no phrases; write one per line, or a column phrase")
+        raise TableError(f"{path}: no phrases; write one per line, or a column phrase")
     return phrases

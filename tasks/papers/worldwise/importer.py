@@ -17,7 +17,7 @@ NAME, FRAMEWORK = "worldwise", "hofstede"
 _FILES = {file.name: file for file in PACK.files}
 
 
-def read(files: Files, pack: Pack) -> None:
+def fill(files: Files, pack: Pack) -> None:
     """Add the files of the pack."""
     program = CloneProgram(files)
     codes = CountryCodes(pack.countries)
@@ -83,6 +83,6 @@ def _identifier(label: str) -> str:
 IMPORTER = Importer(
     title="The texts of WorldWiseAI (2024), from its program.",
     sources=PROGRAM,
-    read=read,
+    fill=fill,
     source="the repository of WorldWiseAI",
 )

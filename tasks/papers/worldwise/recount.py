@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +16,8 @@ from tasks.metrics.alignment import alignment, global_mean_profile
 from tasks.metrics.projection import project_dimensions
 from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray
-from tasks.papers.reproduction import Rows, Tools, model_names
+from tasks.packs.shape import Rows
+from tasks.papers.reproduction import Tools, model_names
 from tasks.papers.values import Pieces, Slot
 from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, StoredAnswer, WorldwiseFiles, WorldwiseOptions
 from tasks.papers.worldwise.program import PROFILE, dimension_name
@@ -25,7 +25,6 @@ from tasks.papers.worldwise.program import PROFILE, dimension_name
 Labels = NDArray[np.str_]
 
 NO_TARGET = "no target of the culture, or no dimension of the scenario"
-_OPTION = re.compile(r"\W*(?:option\W*)?([ab])\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -151,31 +150,21 @@ def stereotypes(
     if texts is None:
         if options.scores[0] == "stored":
             return np.array([a.stereotype for a in answers], dtype=np.float64)
-        whole = options.stereotype_text == "response"
-        texts = [a.raw_response if whole else a.explanation for a in answers]
+        texts = [a.raw_response for a in answers]
     if stored.phrases is None:
         return np.full(len(texts), np.nan)
-    scores = stereotype_scores(texts, stored.phrases, options.stereotype_rule)
+    scores = stereotype_scores(texts, stored.phrases, "substring")
     return np.array([np.nan if score is None else score.score for score in scores], dtype=np.float64)
 
 
-def embedded_text(
-    answer: StoredAnswer, row: Mapping[str, object], options: WorldwiseOptions, program: Pieces = ()
-) -> str:
+def embedded_text(answer: StoredAnswer, options: WorldwiseOptions, program: Pieces = ()) -> str:
     """Return the embedded text of an answer: composed by the program's rule, or parts joined by spaces."""
     if options.order[0] == "program" and program:
         return "".join(piece if isinstance(piece, str) else _part(piece, answer) for piece in program)
-    option_match = _OPTION.match(answer.decision)
-    option = (
-        row.get(f"option_{option_match[1].lower()}")
-        if option_match and options.decision == "option"
-        else None
-    )
-    separator = " " if options.joined == "spaces" else ", "
     parts = {
         "explanation": answer.explanation,
-        "decision": str(option or answer.decision),
-        "values": " ".join([separator.join(answer.top_values)] * options.values_times[0]),
+        "decision": answer.decision,
+        "values": " ".join(answer.top_values * options.values_times[0]),
     }
     return " ".join(part for name in options.order[0].split("-") if (part := parts[name].strip()))
 
@@ -212,15 +201,10 @@ def scored(table: Recount, stored: WorldwiseFiles, options: WorldwiseOptions, to
     elif options.embedder == NO_EMBEDDER:
         return replace(table, reason="--embedder none")
     else:
-        rows = {str(row["scenario"]): row for row in stored.scenarios}
-        texts = [
-            embedded_text(answer, rows.get(answer.scenario_id, {}), options, stored.embedded)
-            for answer in answers
-        ]
+        texts = [embedded_text(answer, options, stored.embedded) for answer in answers]
         score = _scores(texts, failed, table.dimension, stored.exemplars, options.embedder, tools)
         table = replace(table.with_scores(score), reason=NO_TARGET)
-    unparsed = 0.0 if options.unparsed == "zero" else np.nan
-    return replace(table, points=np.where(failed & table.is_persona, unparsed, table.points))
+    return replace(table, points=np.where(failed & table.is_persona, np.nan, table.points))
 
 
 def _scores(

@@ -98,10 +98,10 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         if cell.metric in ERROR_METRICS:
             number = partial(self._error, cell.metric)
         elif cell.metric in POINT_METRICS:
-            number = partial(_mean, ddof=self.options.ddof if cell.metric == "Std Dev" else None)
+            number = partial(_mean, ddof=1 if cell.metric == "Std Dev" else None)
         else:
             raise NoNumber("this number is not implemented")
-        return self._with_null(cell, partial(self._pooled, number), self._chosen(cell))
+        return self._with_null(cell, number, self._chosen(cell))
 
     @cached_property
     def known_names(self) -> Sequence[Named]:
@@ -199,13 +199,6 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         null_value = None if math.isnan(null) else float(null)
         return RecomputedCell(float(value), null=null_value, null_name=name, n=int(chosen.sum()))
 
-    def _pooled(self, number: NumberOf, table: Recount, chosen: BoolArray) -> float:
-        """Return the number over all models' answers together, or the mean of the models' numbers."""
-        if self.options.over == "answers" or not chosen.any():
-            return number(table, chosen)
-        models = sorted(set(table.model[chosen].tolist()))
-        return float(np.mean([number(table, chosen & (table.model == model)) for model in models]))
-
     def _error(self, metric: str, table: Recount, chosen: BoolArray) -> float:
         """Return the error of single answers, or of mean scores by culture and dimension.
 
@@ -234,7 +227,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
             case "Median Absolute Error":
                 return errors.median
             case "Standard Deviation":
-                return _deviation(np.abs(scores_of_cells - targets_of_cells), self.options.ddof)
+                return _deviation(np.abs(scores_of_cells - targets_of_cells), ddof=1)
             case "Total Comparisons":
                 return errors.n
             case "Bias (Signed Mean)":
@@ -273,25 +266,15 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         labels.
         """
         in_culture, in_baseline = self._is_culture(cell.parts["culture"]), self._is_culture(BASELINE)
-        numbers = [self._shift_of(in_culture & pool, in_baseline & pool) for pool in self._pools(in_culture)]
-        pairs = [number for number in numbers if number is not None]
-        if not pairs:
-            raise NoNumber(f"no values of {cell.parts['culture']}, or none without a persona")
-        tvd, floor = (100 * float(np.mean(side)) for side in zip(*pairs, strict=True))
-        return RecomputedCell(tvd, null=floor, null_name="answers relabelled", n=int(in_culture.sum()))
-
-    def _shift_of(self, own: BoolArray, base: BoolArray) -> tuple[float, float] | None:
         strata, counts = self.labels.scenario, self.counts
         shift = persona_shift(
-            counts[own], counts[base], strata[own], strata[base], RELABELLINGS, self.options.seed
-        )
-        return None if shift is None else (shift.tvd, shift.floor)
-
-    def _pools(self, chosen: BoolArray) -> list[BoolArray]:
-        """Return all answers, or those of each model."""
-        if self.options.over == "answers":
-            return [np.ones(len(chosen), dtype=np.bool_)]
-        return [np.asarray(self.labels.model == m) for m in sorted(set(self.labels.model[chosen].tolist()))]
+            counts[in_culture], counts[in_baseline], strata[in_culture], strata[in_baseline],
+            RELABELLINGS, self.options.seed,
+        )  # fmt: skip
+        if shift is None:
+            raise NoNumber(f"no values of {cell.parts['culture']}, or none without a persona")
+        n = int(in_culture.sum())
+        return RecomputedCell(100 * shift.tvd, null=100 * shift.floor, null_name="answers relabelled", n=n)
 
     def _stereotype(self, cell: PrintedCell) -> RecomputedCell:
         """Return the mean over all answers of a model, including those without a persona; the null is the

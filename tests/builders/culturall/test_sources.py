@@ -9,9 +9,10 @@ import pytest
 
 from tasks.builders.culturall import prompts, topics
 from tasks.builders.culturall.sources import chosen, load_datasets, load_excerpts, load_topics, read_pages
+from tasks.data import TableError
 from tasks.evaluations.culturall.items import TOPICS
 from tasks.loop.prompts import Completion
-from tasks.packs.published import BenchmarkError, read_rows
+from tasks.packs.published import read_rows
 
 ROW: dict[str, Any] = {
     "question": "When is tea served?", "answer": "b", "language": "en",
@@ -97,7 +98,7 @@ def test_dropped_rows_are_counted_by_reason() -> None:
         "answer_no_option": 1, "duplicate": 1, "no_answer": 1, "no_language": 1, "options_not_four": 1,
         "too_long": 1,
     }  # fmt: skip
-    with pytest.raises(BenchmarkError, match="none of 1 rows fits"):
+    with pytest.raises(TableError, match="none of 1 rows fits"):
         load_datasets({"f": [{"text": "x"}]}, None, None)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.builders.specnorm.drafting import SpecnormDraft, Written
 from tasks.builders.specnorm.seeds import Seed
-from tasks.evaluations.cure.benchmarks.cues import Cue
+from tasks.evaluations.cure.published.cues import Cue
 
 SEED = Seed(
     "seed-1",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.evaluations.cure.benchmarks.cues import (
+from tasks.evaluations.cure.published.cues import (
     KINDS,
     Cue,
     is_generic,

@@ -10,7 +10,7 @@ import pytest
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.drafting import PROMPT_HASH
 from tasks.builders.specnorm.review import COLUMNS, published, read_reviews, write_queue
-from tasks.evaluations.cure.benchmarks import load_specnorm
+from tasks.evaluations.cure.published import load_specnorm
 from tasks.people.review_file import ReviewError
 from tests.builders.queue_files import ACCEPT, REJECT, REVISE, Row, decide
 from tests.builders.specnorm.samples import DRAFT, spoilt

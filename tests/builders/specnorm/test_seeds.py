@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.seeds import Seed, load_seeds, select
-from tasks.evaluations.cure.benchmarks.cues import KINDS, Cue, join_cues
-from tasks.packs.published import BenchmarkError
+from tasks.data import TableError
+from tasks.evaluations.cure.published.cues import KINDS, Cue, join_cues
 
 COUNTRIES = CountryCodes({"Kenya": "KE", "the Gambia": "GM"})
 ROW: dict[str, Any] = {"statement": "Children greet elders first.", "country": "Kenya", "ethnicity": "Maasai"}
@@ -58,7 +58,7 @@ def test_country_and_subgroup_identify_a_seed() -> None:
 
 
 def test_file_with_other_columns_is_refused() -> None:
-    with pytest.raises(BenchmarkError, match="expected the columns statement, country"):
+    with pytest.raises(TableError, match="expected the columns statement, country"):
         load_seeds({"f": [{"norm": "x"}]}, COUNTRIES)
 
 

@@ -15,10 +15,11 @@ from scrapers.countries import CountryCodes
 from tasks.builders.specnorm import steps
 from tasks.builders.specnorm.params import SpecnormParams
 from tasks.builders.specnorm.study import SpecnormStudy, prompt
+from tasks.data import TableError
 from tasks.engines.protocols import EngineError
-from tasks.evaluations.cure.benchmarks import load_specnorm
+from tasks.evaluations.cure.published import load_specnorm
 from tasks.loop.prompts import Completion
-from tasks.packs.published import BenchmarkError, read_rows
+from tasks.packs.published import read_rows
 from tasks.people.review_file import ReviewError
 from tests.builders.queue_files import ACCEPT, REJECT, REVISE, decide, lines
 from tests.builders.specnorm.drafting_server import Writer, good, scene_of
@@ -107,9 +108,9 @@ def test_bad_input_is_refused_and_changes_nothing(make: Make, tmp_path: Path) ->
     generic.write_text("statement,country,age\nAll are kind.,NO,any\n")
     taken.write_text("decisions")
     for given, error, message in (
-        ({"seeds": [str(other)]}, BenchmarkError, r"other\.csv: none of 1 rows fits .*expected the columns"),
-        ({"seeds": [str(generic)]}, BenchmarkError, r"no seed names a subgroup .*'no_cue': 1"),
-        ({"seeds": [str(tmp_path / "none.csv")]}, BenchmarkError, r"none\.csv: cannot be read"),
+        ({"seeds": [str(other)]}, TableError, r"other\.csv: none of 1 rows fits .*expected the columns"),
+        ({"seeds": [str(generic)]}, TableError, r"no seed names a subgroup .*'no_cue': 1"),
+        ({"seeds": [str(tmp_path / "none.csv")]}, TableError, r"none\.csv: cannot be read"),
         ({"model": "nobody"}, EngineError, "unknown model 'nobody'; known: "),
         ({"queue": str(tmp_path / "no" / "queue.csv")}, ReviewError, "there is no folder"),
         ({"queue": str(taken)}, ReviewError, r"taken\.csv exists and may hold decisions"),

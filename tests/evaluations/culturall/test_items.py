@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.data import TableError
 from tasks.evaluations.culturall.items import ItemTexts, choose, load_items
-from tasks.packs.published import BenchmarkError, read_rows
+from tasks.packs.published import read_rows
 from tests.evaluations.culturall.conftest import OPTIONS, ROWS, Row
 from tests.packs.test_published import write_xlsx
 
@@ -66,7 +67,7 @@ def test_dropped_rows_are_counted_and_unusable_files_refused() -> None:
         "contradiction": 2, "duplicate": 1, "invalid_region": 1, "no_options": 1, "no_scenario": 1,
         "unknown_topic": 1,
     }  # fmt: skip
-    with pytest.raises(BenchmarkError, match="expected the columns language, region, topic, scenario"):
+    with pytest.raises(TableError, match="expected the columns language, region, topic, scenario"):
         load_items([{"prompt": "x"}], "f.csv")
     with pytest.raises(ValueError, match=r"f.csv: no row is an item \(\{'unknown_topic': 1\}\)"):
         load_items([PUBLISHED | {"topic": "Weather"}], "f.csv")

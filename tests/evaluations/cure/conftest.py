@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import CureParams
+from tasks.evaluations.cure.published import BenchmarkItem
 from tasks.evaluations.cure.read import (
     CureScores,
     ExplanationJudgeCall,

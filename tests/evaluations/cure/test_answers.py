@@ -15,7 +15,7 @@ from tasks.evaluations.cure.read import (
     OFF_MENU,
     CureAnswer,
     judge_calls,
-    read,
+    read_answer,
     read_answers,
     score_model,
 )
@@ -52,32 +52,34 @@ THIN, THICK = ("normad", "thin"), ("normad", "thick")
     ],
 )
 def test_label_is_read_or_has_a_reason(text: str, finish: str, label: str | None, reason: str | None) -> None:
-    assert read(*THIN, Completion(text, finish, 1, 1)) == CureAnswer(label, reason)
+    assert read_answer(*THIN, Completion(text, finish, 1, 1)) == CureAnswer(label, reason)
 
 
 def test_option_probabilities_override_the_written_label() -> None:
     likely = {"yes": -2.0, "no": -0.5, "neutral": -3.0}
-    assert read(*THIN, completion("yes", option_logprobs=likely)).label == "no"
+    assert read_answer(*THIN, completion("yes", option_logprobs=likely)).label == "no"
     # A tie goes to the first option; an unknown option does not count.
     tied = {"neutral": -1.0, "yes": -1.0, "x": 0.0}
-    assert read(*THIN, completion("no", option_logprobs=tied)).label == "yes"
-    assert read(*THIN, completion("no", option_logprobs={})).label == "no"
+    assert read_answer(*THIN, completion("no", option_logprobs=tied)).label == "yes"
+    assert read_answer(*THIN, completion("no", option_logprobs={})).label == "no"
 
 
 def test_explanation_is_read_or_missing_with_a_reason() -> None:
-    assert read(*THICK, completion("no", "One\n waits. ")) == CureAnswer("no", None, "One waits.")
-    assert read(*THICK, completion("no", " ")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
-    assert read(*THICK, completion("no")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
-    assert read(*THICK, completion("?", "One waits.")) == CureAnswer(None, answers.OFF_MENU, "One waits.")
-    assert read(*THICK, None) == CureAnswer(None, replies.NO_ANSWER, None, replies.NO_ANSWER)
+    assert read_answer(*THICK, completion("no", "One\n waits. ")) == CureAnswer("no", None, "One waits.")
+    assert read_answer(*THICK, completion("no", " ")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
+    assert read_answer(*THICK, completion("no")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
+    assert read_answer(*THICK, completion("?", "One waits.")) == CureAnswer(
+        None, answers.OFF_MENU, "One waits."
+    )
+    assert read_answer(*THICK, None) == CureAnswer(None, replies.NO_ANSWER, None, replies.NO_ANSWER)
     surrogate = Completion('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1)
-    assert read(*THICK, surrogate).explanation == "a ? b"
+    assert read_answer(*THICK, surrogate).explanation == "a ? b"
 
 
 def test_cut_off_explanation_keeps_its_label() -> None:
     cut = Completion('{"label": "no", "explanation": "In Japan one', "length", 1, 1)
-    assert read(*THICK, cut) == CureAnswer("no", None, None, replies.CUT_OFF)
-    assert read(*THICK, Completion('{"label": "n', "length", 1, 1)).label_reason == replies.CUT_OFF
+    assert read_answer(*THICK, cut) == CureAnswer("no", None, None, replies.CUT_OFF)
+    assert read_answer(*THICK, Completion('{"label": "n', "length", 1, 1)).label_reason == replies.CUT_OFF
 
 
 @settings(max_examples=40)
@@ -89,7 +91,7 @@ def test_cut_off_explanation_keeps_its_label() -> None:
     st.sampled_from(["stop", "length"]),
 )
 def test_any_text_is_read_or_has_a_reason(text: str, finish: str) -> None:
-    answer = read(*THICK, Completion(text, finish, 1, 1))
+    answer = read_answer(*THICK, Completion(text, finish, 1, 1))
     assert (answer.label is None) == (answer.label_reason is not None)
     assert (answer.explanation is None) == (answer.explanation_reason is not None)
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
+from tasks.evaluations.cure.published import BenchmarkItem
 from tasks.evaluations.cure.study import build_materials, build_study, country_of, draw, family
 from tasks.identity import UnknownName
 from tasks.packs.published import read_rows

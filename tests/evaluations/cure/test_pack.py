@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks import LABELS
 from tasks.evaluations.cure.pack import PACK, WORDINGS, CureItemRow
 from tasks.evaluations.cure.params import BENCHMARKS
+from tasks.evaluations.cure.published import LABELS
 from tasks.evaluations.cure.read import most_calls
 from tasks.packs.files import checked_row, read_csv
 from tasks.packs.shape import Wording

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, CureParams
+from tasks.evaluations.cure.published import LABELS, BenchmarkItem
 from tasks.evaluations.cure.study import build_materials, conversation
 from tasks.packs.published import read_rows
 from tests.evaluations.cure.conftest import MakeStudy, samples_of, tables

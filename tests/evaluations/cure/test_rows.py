@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks import NO_SYMBOL
+from tasks.evaluations.cure.published import NO_SYMBOL
 from tasks.evaluations.cure.read import (
     OFF_MENU,
     ExplanationJudgeCall,

@@ -20,8 +20,8 @@ from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.checks import faults, near_duplicates
 from tasks.builders.specnorm.drafting import SpecnormDraft, Written
 from tasks.builders.specnorm.seeds import load_seeds
-from tasks.evaluations.cure.benchmarks import LABELS, without_symbol
-from tasks.evaluations.cure.benchmarks.cues import (
+from tasks.evaluations.cure.published import LABELS, without_symbol
+from tasks.evaluations.cure.published.cues import (
     KINDS,
     group_of,
     is_named,

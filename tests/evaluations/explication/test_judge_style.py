@@ -64,5 +64,5 @@ def test_judge_style_changes_config_hash_and_keys_and_needs_tokens() -> None:
     key = next(direct.real())
     keys = {name for label in direct.rubrics for name in judge_call(direct, key, label, ["Hello"]).keys}
     assert keys.isdisjoint(OVERALL.values())
-    with pytest.raises(ValueError, match="judges who reason need room"):
+    with pytest.raises(ValueError, match="judges who reason need tokens"):
         ExplicationParams(models=["m"], judge_style="reasoned", judge_max_tokens=64)

@@ -11,7 +11,6 @@ import pytest
 from tasks.evaluations.explication.materials import (
     Persona,
     PersonaError,
-    description_of,
     identifier_of,
     personas_of,
     read_personas,
@@ -174,10 +173,5 @@ def test_conversation_is_stored_with_the_description_of_its_persona(tmp_path: Pa
     (tmp_path / "p.json").write_text(own.model_dump_json())
     of = study(personas_file=str(tmp_path), repetitions=1, tasks=["gift"])
     talk, *_ = conversation_frame(conversations(of, Dialogues(of.dialogues()), {})).to_dicts()
-    assert (talk["persona"], description_of(talk, {})) == ("p07-a", own.described("gift"))
-    assert own.situations["gift"] in description_of(talk, PERSONAS)
-    # Older conversations have no description.
-    older = {"persona": "leila-lyon", "task": "gift", "description": None}
-    assert description_of(older, PERSONAS) == PERSONAS["leila-lyon"].described("gift")
-    stranger = older | {"persona": "p07", "persona_name": "Nobody", "cuisine": "Breton"}
-    assert description_of(stranger, PERSONAS) == "Nobody, Breton"
+    assert (talk["persona"], talk["description"]) == ("p07-a", own.described("gift"))
+    assert own.situations["gift"] in talk["description"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -182,14 +181,16 @@ def test_each_answer_is_a_row_under_the_cohorts_configuration(make_study: MakeSt
 # --- study
 
 
-def test_user_files_replace_tables(tmp_path: Path) -> None:
-    file = tmp_path / "values.csv"
-    file.write_text("value,label\na,Peace\nb,Quiet\nc,Rest\n")
-    chosen: dict[str, Any] = {"models": ["m"], "targets": "by_hand", "values_file": str(file)}
+def test_a_study_is_built_from_the_tables() -> None:
+    values = [{"value": label.lower(), "label": label} for label in ("Peace", "Quiet", "Rest")]
+    chosen: dict[str, Any] = {"models": ["m"], "targets": "by_hand"}
     params = WorldwiseParams(**chosen)
-    study = EVALUATION.study(params, tables(), {MINILM: EMBEDDER})
+    study = EVALUATION.study(params, tables() | {"guiding_value": values}, {MINILM: EMBEDDER})
     assert study.content.labels == ["Peace", "Quiet", "Rest"]
     assert study.materials == {"materials": study.content.hash}
     assert EVALUATION.size(study) == "3 cultures and no persona, 4 scenarios, 3 repetitions"
-    with pytest.raises(ValueError, match=r"none\.csv cannot be read"):
-        EVALUATION.study(params.model_copy(update={"exemplars_file": "none.csv"}), tables(), {})
+    assert (
+        WorldwiseParams(**chosen | {"scenarios_file": None}) == params
+    )  # a run stored before the option went
+    with pytest.raises(ValueError, match="scenarios_file"):
+        WorldwiseParams(**chosen | {"scenarios_file": "mine.csv"})

@@ -41,9 +41,13 @@ def prepare(home: Path, files: Path) -> None:
         for row, country in enumerate(CULTURES)
         for column, dimension in enumerate(DIMENSIONS)
     ]
-    write_csv(files / "scenarios.csv", scenarios)
-    write_csv(files / "exemplars.csv", exemplars)
-    write_csv(files / "profiles.csv", profiles)
+    folder = home / "packs" / "golden" / "worldwise"
+    folder.mkdir(parents=True)
+    (folder.parent / "pack.toml").write_text('title = "Twelve scenarios"\n')
+    (folder / "replaces.toml").write_text('files = ["scenario", "exemplar"]\n')
+    write_csv(folder / "scenario.csv", scenarios)
+    write_csv(folder / "exemplar.csv", exemplars)
+    write_csv(folder / "culture_profile.csv", profiles)
     texts = [str(cell) for table in (scenarios, exemplars) for row in table for cell in row.values()]
     answers = ["text", "Harmony,", "Harmony.", "Honesty", "Loyalty.", "&", "A", *map(str, range(1000))]
     words = sorted({word for text in [*texts, *answers] for word in text.split()})
@@ -60,9 +64,7 @@ NET = Net(
         "targets": "golden",
         "repetitions": 2,
         "embedder": "{files}/words.vec",
-        "scenarios_file": "{files}/scenarios.csv",
-        "exemplars_file": "{files}/exemplars.csv",
-        "profiles_file": "{files}/profiles.csv",
+        "pack": ["golden"],
         "max_tokens": 64,
         "half_samples": 20,
         "batch": 24,

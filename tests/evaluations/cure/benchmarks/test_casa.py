@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import NO_SYMBOL, UNDESCRIBED, load_casa, without_symbol
-from tasks.packs.published import BenchmarkError, read_rows
+from tasks.data import TableError
+from tasks.evaluations.cure.published import NO_SYMBOL, UNDESCRIBED, load_casa, without_symbol
+from tasks.packs.published import read_rows
 
 REAL = Path(__file__).parents[5] / "shared" / "data"
 COUNTRIES = CountryCodes({"Saudi Arabia": "SA", "U.S.": "US"})
@@ -146,7 +147,7 @@ def test_files_are_recognised_by_columns_not_names() -> None:
     ],
 )
 def test_files_that_cannot_be_paired_are_refused(files: dict[str, Any], message: str) -> None:
-    with pytest.raises(BenchmarkError, match=message):
+    with pytest.raises(TableError, match=message):
         load_casa(files, COUNTRIES)
 
 

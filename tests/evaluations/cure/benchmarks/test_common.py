@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import (
+from tasks.data import TableError
+from tasks.evaluations.cure.published import (
     BenchmarkItem,
     country_key,
     distinct,
@@ -17,7 +18,7 @@ from tasks.evaluations.cure.benchmarks import (
     load_normad,
     load_specnorm,
 )
-from tasks.packs.published import BenchmarkError, Lower, PublishedRow, Text, validate
+from tasks.packs.published import Lower, PublishedRow, Text, validate
 
 
 class Row(PublishedRow):
@@ -62,7 +63,7 @@ def test_file_without_a_valid_row_is_refused_with_its_columns() -> None:
         r"f\.csv: none of 2 rows fits \(no_gold_label 1, invalid_gold_label 1\): expected the columns "
         r"gold_label, story, found Gold Label, text\. Check that"
     )
-    with pytest.raises(BenchmarkError, match=message):
+    with pytest.raises(TableError, match=message):
         validate("f.csv", [{"text": "Tea."}, {"Gold Label": "perhaps"}], Row)
 
 
@@ -102,5 +103,5 @@ def test_repeated_items_are_one_and_contradicting_labels_drop_all() -> None:
     ],
 )
 def test_file_with_other_columns_is_refused(load: Callable[..., object], message: str) -> None:
-    with pytest.raises(BenchmarkError, match=message):
+    with pytest.raises(TableError, match=message):
         load({"f.csv": [{"story": "x"}]}, CountryCodes({}))

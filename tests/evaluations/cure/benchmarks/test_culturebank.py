@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import LABELS, load_culturebank
+from tasks.evaluations.cure.published import LABELS, load_culturebank
 from tasks.packs.published import read_rows
 
 COUNTRIES = CountryCodes(

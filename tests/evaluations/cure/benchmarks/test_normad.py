@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import load_normad
+from tasks.evaluations.cure.published import load_normad
 from tasks.packs.published import read_rows
 
 COUNTRIES = CountryCodes({"egypt": "EG", "the United States of America": "US"})

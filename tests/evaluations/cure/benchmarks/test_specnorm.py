@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import load_specnorm
+from tasks.evaluations.cure.published import load_specnorm
 from tasks.packs.published import read_rows
 
 COUNTRIES = CountryCodes({"Indonesia": "ID", "the Philippines": "PH"})

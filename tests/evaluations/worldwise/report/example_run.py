@@ -18,7 +18,6 @@ NULLS = {"zero": 6.9, "global_mean": 6.8, "scenario_text": 5.5, "shuffled": 6.0,
 PARAMS: dict[str, Any] = {
     "targets": "hofstede_published", "repetitions": 3, "temperature": 0.7, "half_samples": 200,
     "embedder": "embedded:all-minilm-l6-v2", "values_weight": 1, "order": "values-explanation-decision",
-    "scenarios_file": None,
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Turns the published rows of CURE's four benchmarks into items. Pure. Every loader takes a mapping from a
 file's name or a dataset's id to its rows (``published.read_rows``). It leaves out unusable rows, counts them
-by reason, and raises ``BenchmarkError`` if no row of a file fits its schema. An item that one country has
+by reason, and raises ``TableError`` if no row of a file fits its schema. An item that one country has
 twice is kept once (``duplicate``), or not at all if its labels differ (``contradiction``).
 """
 
@@ -16,10 +16,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from scrapers.countries import CountryCodes
+from tasks.data import TableError
 from tasks.evaluations import choosing
-from tasks.evaluations.cure.benchmarks.cues import SEPARATOR, Cue, group_of, normal, parse_cues, specificity
+from tasks.evaluations.cure.published.cues import SEPARATOR, Cue, group_of, normal, parse_cues, specificity
 from tasks.identity import digest
-from tasks.packs.published import BenchmarkError, Lower, P, PublishedRow, Row, Text, column, validate
+from tasks.packs.published import Lower, P, PublishedRow, Row, Text, column, validate
 
 Files = Mapping[str, Sequence[Row]]
 """Name of a file, or id of a dataset -> its rows"""
@@ -336,7 +337,7 @@ def _side(side: str, files: Files, model: type[R], dropped: Counter[str]) -> Sid
             dropped[f"duplicate_{side}"] += (row.index, row.user_query) in by_key
             by_key.setdefault((row.index, row.user_query), (source, row))
     if not by_key:
-        raise BenchmarkError(
+        raise TableError(
             f"no file is of the {side} side: CASA needs both sides, one with the column "
             "refined_user_query (casa_s1_adhere_…) and one without (casa_s1_violate_…)"
         )
