@@ -133,7 +133,7 @@ def _run(evaluation: str, home: Path, n_waiting: int) -> Result:
     if evaluation == "spectral":  # the fake engine's score_candidates calls score
         make_wait("score", lambda prefixes, *_: len(prefixes))
     load.embedder = lambda source, cache: FakeEmbedder(source, waits)
-    load.has_room_for_embedder = lambda source, cache: True
+    load.embedder_fits = lambda source, cache: True
 
     params = import_module(f"tasks.evaluations.{evaluation}.params")
     kind = getattr(params, f"{evaluation.capitalize()}Params")

@@ -173,8 +173,8 @@ class Rounds:
         if not (self._may_continue() or len({line.engine.hash for line in lines}) > 1):
             return lines
         if (is_talk or self._may_continue()) and not self._simulators <= self._used:
-            lines = [line for line in lines if line.model in self._begun]  # the simulator needs room first
-        return [line for line in lines if steps.has_room(line.engine)]
+            lines = [line for line in lines if line.model in self._begun]  # the simulator needs memory first
+        return [line for line in lines if steps.fits(line.engine)]
 
     def _may_continue(self) -> bool:
         """Return whether a current dialogue may soon have more to send."""

@@ -28,7 +28,7 @@ from tasks.engines.specs import TRUST, EngineSpec
 MODULE = "tasks.engines.copies"
 CONNECT_SECONDS = 5.0
 """Seconds that a cluster has to accept a connection."""
-ROOM_SECONDS = 8
+JOIN_SECONDS = 8
 """Seconds to wait until a starting node has joined."""
 PING_SECONDS = 0.5
 
@@ -212,11 +212,11 @@ def wait_for_room(gpus: float) -> None:
     """Return once a node of the cluster is large enough for a copy, even if it is busy now.
 
     Raises:
-        EngineError: no node has room after ``ROOM_SECONDS``. Ray itself would wait silently.
+        EngineError: no node takes it after ``JOIN_SECONDS``. Ray itself would wait silently.
     """
     import ray
 
-    for left in range(ROOM_SECONDS, -1, -1):
+    for left in range(JOIN_SECONDS, -1, -1):
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         if any(node.get("GPU", 0.0) >= gpus and node.get("CPU", 0.0) >= 1 for node in nodes):
             return

@@ -173,12 +173,12 @@ def whole(spec: EngineSpec, cache: Path) -> str:
     return str(folder)
 
 
-def has_room(spec: EngineSpec, cache: Path) -> bool:
+def fits(spec: EngineSpec, cache: Path) -> bool:
     """Return whether an engine is loaded or fits beside the loaded ones; always true for a server."""
     if spec.is_served:
         return True
     spec = resolved_for(spec, _key(spec, cache), cache)
-    return has_room_for(_key(spec, cache), partial(_claim, spec, cache))
+    return claim_fits(_key(spec, cache), partial(_claim, spec, cache))
 
 
 def resolved_for(spec: EngineSpec, key: str, cache: Path) -> EngineSpec:
@@ -215,20 +215,20 @@ def embedder(source: str, cache: Path) -> Embedder:
         return loaded
 
 
-def has_room_for_embedder(source: str, cache: Path) -> bool:
+def embedder_fits(source: str, cache: Path) -> bool:
     """Return whether an embedder is loaded, or can be loaded without unloading another engine."""
     key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
-    return has_room_for(key, lambda: memory.of_embedder(embedders.resolve(source, cache)))
+    return claim_fits(key, lambda: memory.of_embedder(embedders.resolve(source, cache)))
 
 
-def has_room_for(key: str, claim: Callable[[], memory.Claim]) -> bool:
+def claim_fits(key: str, claim: Callable[[], memory.Claim]) -> bool:
     """Return whether the engine under a key is loaded, or its claim fits beside the loaded engines."""
     with _lock:
         return key in _loaded or not _evicted(claim())
 
 
 def cached(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
-    """Return the engine under a key, loaded earlier or built now; others are closed to make room."""
+    """Return the engine under a key, loaded earlier or built now; others are closed if memory is short."""
     with _lock:
         if key in _loaded:
             _loaded[key] = _loaded.pop(key)

@@ -56,13 +56,13 @@ def continued(
     for conversation, sampling in zip(conversations, samplings, strict=True):
         is_raw = conversation[0]["role"] == RAW
         context: Context = conversation[0]["content"] if is_raw else conversation
-        room = longest - sampling.max_tokens
-        if room < 1:
+        left = longest - sampling.max_tokens
+        if left < 1:
             raise EngineError(
                 f"model {spec.name!r} holds {longest} tokens, and max_tokens is {sampling.max_tokens}: set a "
                 "smaller max_tokens"
             )
-        tokens.append(pairs.context_tokens(tokenizer, context, spec.chat_template_kwargs)[-room:])
+        tokens.append(pairs.context_tokens(tokenizer, context, spec.chat_template_kwargs)[-left:])
     return tokens
 
 

@@ -145,13 +145,13 @@ def load_engine(spec: EngineSpec, cache: Path, ability: Ability, jobs: Jobs | No
     )
 
 
-def has_room(spec: EngineSpec, cache: Path) -> bool:
+def fits(spec: EngineSpec, cache: Path) -> bool:
     """Return whether all copies are loaded, or can be loaded without unloading another engine."""
     address, n = os.environ.get(RAY), width(spec)
     if spec.is_served or (n == 1 and not address):
-        return load.has_room(spec, cache)
+        return load.fits(spec, cache)
     spec = load.resolved_for(spec, _key(spec, cache, n, address), cache)
-    return load.has_room_for(_key(spec, cache, n, address), partial(_claim, spec, cache, n, address))
+    return load.claim_fits(_key(spec, cache, n, address), partial(_claim, spec, cache, n, address))
 
 
 def _key(spec: EngineSpec, cache: Path, n: int, address: str | None) -> str:

@@ -224,7 +224,7 @@ class EngineSpec(BaseModel):
             own = {"options": options, "server": self.served_as or server(self.base_url or provider.url)}
             features = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
             not_sent = {"not_sent": left_out} if (left_out := unsent(self)) else {}
-            thinking = {"thinking": room} if (room := thinking_tokens(self)) else {}
+            thinking = {"thinking": tokens} if (tokens := thinking_tokens(self)) else {}
             return (
                 self.model_dump(include={"kind", "model", "revision"}) | own | features | not_sent | thinking
             )

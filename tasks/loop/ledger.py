@@ -11,9 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from tasks.engines.protocols import Lost
 from tasks.loop.plan import Answer, PlanLine, Wanted, lay_out
 
-Unstored = Callable[[Mapping[str, Collection[Answer]]], set[Answer]]
-"""Function of part kind -> answers that returns those that are not stored."""
-
 
 class Ledger:
     """The answers of one run; callers in several threads hold a lock."""

@@ -236,13 +236,13 @@ def is_served(model: str) -> bool:
     return spec_of(model).is_served
 
 
-def has_room(engine: Engine) -> bool:
+def fits(engine: Engine) -> bool:
     """Return whether an engine is loaded, or can be loaded without unloading another."""
     models = Warehouse.current().store.home / "models"
     try:
         if engine.spec is None:
-            return load.has_room_for_embedder(engine.name, models)
-        return replicas.has_room(engine.spec, models)
+            return load.embedder_fits(engine.name, models)
+        return replicas.fits(engine.spec, models)
     except EngineError:
         return True  # loading it raises the error
 

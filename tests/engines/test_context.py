@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
-from tasks.engines.served.hosted import room
+from tasks.engines.served.hosted import tokens_left
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.served.transport import Failed
 from tasks.engines.specs import EngineSpec
@@ -29,7 +29,7 @@ TOO_LONG = [  # OpenAI (twice), vLLM (three), llama.cpp, OpenRouter, Anthropic, 
     "prompt is too long: 208310 tokens > 200000 maximum",
     "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
 ]
-NO_ROOM_FOR_ALL = {
+TOO_LONG_TOGETHER = {
     "This model's maximum context length is 4,096 tokens. However, you requested 4196 tokens (100 in the "
     "messages, 4096 in the completion). Please reduce the length of the messages or completion.": 3996,
     "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 2048 "
@@ -51,16 +51,16 @@ def refusal(words: str, status: int = 400, **error: str) -> Failed:
     return Failed(status, words, {"error": {"message": words, **error}})
 
 
-def test_room_is_read_from_the_errors_of_servers() -> None:
-    assert [room(refusal(words), 4096) for words in TOO_LONG] == [0] * len(TOO_LONG)
-    assert {words: room(refusal(words), 4096) for words in NO_ROOM_FOR_ALL} == NO_ROOM_FOR_ALL
-    assert [room(refusal(words), 4096) for words in OTHER] == [None] * len(OTHER)
-    assert room(refusal("no", code="context_length_exceeded"), 9) == 0
-    assert room(refusal("no", type="exceed_context_size_error"), 9) == 0
-    assert room(refusal(TOO_LONG[0], 429), 9) is None, "a limit of the account"
-    assert room(refusal(next(iter(NO_ROOM_FOR_ALL))), 3996) == 0, "as much as was refused"
+def test_tokens_left_are_read_from_the_errors_of_servers() -> None:
+    assert [tokens_left(refusal(words), 4096) for words in TOO_LONG] == [0] * len(TOO_LONG)
+    assert {words: tokens_left(refusal(words), 4096) for words in TOO_LONG_TOGETHER} == TOO_LONG_TOGETHER
+    assert [tokens_left(refusal(words), 4096) for words in OTHER] == [None] * len(OTHER)
+    assert tokens_left(refusal("no", code="context_length_exceeded"), 9) == 0
+    assert tokens_left(refusal("no", type="exceed_context_size_error"), 9) == 0
+    assert tokens_left(refusal(TOO_LONG[0], 429), 9) is None, "a limit of the account"
+    assert tokens_left(refusal(next(iter(TOO_LONG_TOGETHER))), 3996) == 0, "as much as was refused"
     for body in (None, [], {"error": "text"}, {"error": {"code": ["x"]}}):
-        assert room(Failed(400, "no", body), 9) is None
+        assert tokens_left(Failed(400, "no", body), 9) is None
 
 
 def reply(request: Request) -> Answer:

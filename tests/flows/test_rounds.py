@@ -43,7 +43,7 @@ class World:
     """Loaded local engines, at most ``room``, the least recently used first."""
     loads: list[str] = field(default_factory=list)
 
-    def has_room(self, engine: Engine) -> bool:
+    def fits(self, engine: Engine) -> bool:
         return engine.name in self.loaded or len(self.loaded) < self.room
 
     def load(self, name: str) -> None:
@@ -98,7 +98,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         "complete": known.complete,
         "store": known.store,
         "unstored": lambda answers: sessions.unstored(answers, known.stored),
-        "has_room": known.has_room,
+        "fits": known.fits,
         "record_process": lambda: note(("signed in",)),
         "show_leaderboard": lambda *which: note(("shown", *which)),
     }

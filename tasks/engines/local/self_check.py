@@ -68,7 +68,7 @@ class Reach(NamedTuple):
         return tokens <= self.tokens and width <= self.width
 
     def beyond(self, tokens: int, width: int, most: int) -> Reach:
-        """Return the reach to compare next so that these are in it, with some room.
+        """Return the reach to compare next so that these are in it, and some more.
 
         Args:
             most: tokens of the longest text that the model reads.

@@ -62,7 +62,7 @@ _NOT_THE_KEY = re.compile(r"^<|country|region\b|territory|location|organi[sz]ati
 """Messages of status 403 that another key would get, too: pages of firewalls, and places."""
 _LIMIT = re.compile(r"max_?(completion_?|output_?|new_?)?tokens", re.IGNORECASE)
 _PROMPT = r"(?:at least |about )?(?P<prompt>\d+)"
-_ROOM = (
+_LENGTHS = (
     rf"context length is (?P<all>\d+) tokens.*?\({_PROMPT} (?:tokens )?(?:in the messages|of text input)",
     rf"context length is (?P<all>\d+) tokens.*?(?:request has|prompt contains) {_PROMPT} input tokens",
     r"exceed context limit: (?P<prompt>\d+) \+ \d+ > (?P<all>\d+)",
@@ -246,7 +246,7 @@ class HostedGenerator(ABC):
                 if filtered := self.filtered(failure):
                     return filtered
                 limit = self.limit_of(request)
-                left = room(failure, limit)
+                left = tokens_left(failure, limit)
                 if left is None:
                     left = most_allowed(failure, cap, limit)
                     if left is None:
@@ -424,7 +424,7 @@ def answer_tokens(answer: Generation) -> float:
     return max(share, len(own.split()))
 
 
-def room(failure: Failed, limit: int) -> int | None:
+def tokens_left(failure: Failed, limit: int) -> int | None:
     """Return the tokens left for an answer, if a request was refused because it is longer than the context.
 
     Such a refusal concerns one prompt, because other prompts of the run may be shorter. 0 if the prompt alone
@@ -437,7 +437,7 @@ def room(failure: Failed, limit: int) -> int | None:
     if failure.status != 400 or not is_too_long:
         return None
     words = failure.words.replace(",", "")
-    lengths = next(filter(None, (re.search(pattern, words, re.I | re.S) for pattern in _ROOM)), None)
+    lengths = next(filter(None, (re.search(pattern, words, re.I | re.S) for pattern in _LENGTHS)), None)
     if lengths:
         left = int(lengths["all"]) - int(lengths["prompt"])
         return left if 0 < left < limit else 0

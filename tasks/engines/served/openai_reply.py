@@ -17,7 +17,7 @@ from tasks.engines.protocols import Generation, Lost, TokenAlternatives
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.endings import finish_reason
 from tasks.engines.served.failures import Failed, Unfit, Unreadable, error_inside
-from tasks.engines.served.hosted import room
+from tasks.engines.served.hosted import tokens_left
 from tasks.engines.served.transport import (
     MAX_BYTES,
     MAX_COUNT,
@@ -218,7 +218,7 @@ def read_batch_answer(line: BatchLine, caller: Caller, read: Callable[[Any], Gen
     failure = caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
     if answer := read_refusal(failure):
         return answer
-    if room(failure, MAX_COUNT) == 0:
+    if tokens_left(failure, MAX_COUNT) == 0:
         return Generation.cut_off()
     raise failure
 
