@@ -18,14 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
 
-from tasks.metrics.intervals import MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom, mean_deviations, t_interval
+from tasks.metrics.intervals import (
+    MIN_CLUSTERS,
+    UNBOUNDED,
+    degrees_of_freedom,
+    few_others,
+    mean_deviations,
+    t_interval,
+)
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
 MIN_LABELS, MIN_STRATUM = 30, 8
 """Fewest labels of an interval, and of each stratum with its own correction."""
-RARE, MIN_LABELS_IF_RARE, MIN_RARE = 0.2, 150, 10
-"""Share below which one of yes and no is rare; then the fewest labels, and of the rare answer. With fewer,
-intervals are too wide: they hold the truth in 99 %.
+MIN_LABELS_IF_RARE, MIN_CLUSTERS_IF_RARE = 150, 30
+"""Fewest labels if yes or no is rare, twice as many in fewer clusters. With fewer, intervals are too wide:
+they hold the truth in 98 or 99 %.
 """
 
 NOT_DRAWN = "a sample of convenience: its labels were not drawn at random, so there is no interval"
@@ -213,19 +220,11 @@ def labels_needed(sample: JudgedSample, width: float, correlation: float) -> int
 
 def too_few(labels: FloatArray, n_clusters: int) -> str:
     """Return why such labels, in so many clusters, have no interval; "" if they have one."""
-    values, counts = np.unique(labels, return_counts=True)
     if labels.size < MIN_LABELS:
         return f"{labels.size} labels, an interval needs {MIN_LABELS}"
     if n_clusters < MIN_CLUSTERS:
         return f"labels in {n_clusters} clusters, an interval needs {MIN_CLUSTERS}"
-    rare = int(counts.min()) if values.size == 2 else 0
-    is_rare = values.size <= 2 and rare < RARE * labels.size
-    if is_rare and (labels.size < MIN_LABELS_IF_RARE or rare < MIN_RARE):
-        return (
-            f"{rare} of {labels.size} labels differ from the others, an interval needs a fifth, or "
-            f"{MIN_RARE} of {MIN_LABELS_IF_RARE}"
-        )
-    return ""
+    return few_others(labels, "labels", MIN_LABELS_IF_RARE * (2 if n_clusters < MIN_CLUSTERS_IF_RARE else 1))
 
 
 def _far_end(
