@@ -24,6 +24,7 @@ TOO_FEW_CLUSTERS = f"fewer than {MIN_CLUSTERS} clusters of items"
 MIN_ANSWERS_IF_RARE = 240
 """Fewest answers if right or wrong is rare; with fewer, intervals hold the mean in 98 %."""
 NO_SPREAD = "all scores are the same"
+_OF_DF = 0.75  # chosen in simulation: skewed scores of few people vary more than their spread shows
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def two_way_mean(
     own, others = max(of_people - of_cells, 0.0), max(of_clusters - of_cells, 0.0)
     rest = max(variance - own - others, 0.0) / 2  # of single answers, which both people and clusters repeat
     squares = (own + rest) ** 2 / (n_people - 1) + (others + rest) ** 2 / (n_clusters - 1)
-    half = float(stdtrit(variance**2 / squares, 0.975)) * math.sqrt(variance)
+    df = max(1.0, _OF_DF * variance**2 / squares)
+    half = float(stdtrit(df, 0.975)) * math.sqrt(variance)
     return TwoWayMean(mean, _around(mean, half, bounds), "", *counts)
 
 

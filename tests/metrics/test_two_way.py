@@ -35,7 +35,7 @@ def test_hand_calculation_gives_the_mean_over_items_of_the_means_over_people() -
 
 def test_hand_calculation_gives_the_variance_of_a_full_crossing() -> None:
     # With unbounded scores: half = t * sqrt(V_people + V_items - V_cells), each with its n / (n - 1). What
-    # people and items add to single answers has 4 degrees of freedom each, and half of the rest.
+    # people and items add to single answers has 4 degrees of freedom each, and half of the rest; 3/4 count.
     scores = np.add.outer(np.arange(5.0), [0.0, 4, 0, 4, 0])
     people, items = (each.ravel() for each in np.meshgrid(np.arange(5), np.arange(5), indexing="ij"))
     mean = two_way_mean(scores.ravel(), people, items, items, (-np.inf, np.inf))
@@ -45,7 +45,7 @@ def test_hand_calculation_gives_the_variance_of_a_full_crossing() -> None:
     of_people, of_items, of_cells = np.array(squares) * (5 / 4, 5 / 4, 25 / 24)
     variance = of_people + of_items - of_cells
     parts = of_people - of_cells / 2, of_items - of_cells / 2
-    half = stdtrit(variance**2 / sum(part**2 / 4 for part in parts), 0.975) * np.sqrt(variance)
+    half = stdtrit(0.75 * variance**2 / sum(part**2 / 4 for part in parts), 0.975) * np.sqrt(variance)
     assert mean.interval == pytest.approx((scores.mean() - half, scores.mean() + half))
 
 
