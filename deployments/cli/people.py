@@ -345,9 +345,9 @@ def plan(
         if study not in DRAWS:
             raise ValueError(f"no kind of study {study!r}; known: {', '.join(sorted(DRAWS))}")
         if study == "judge-ratings":
-            from deployments.show import rectified
+            from deployments.show import rectified_tables
 
-            labels = rectified.plan(Warehouse.existing(), width, config)
+            labels = rectified_tables.plan(Warehouse.existing(), width, config)
             show(pl.DataFrame(labels, infer_schema_length=None), form, "Labels for each model and headline")
             if form is Format.table:
                 say(PLANNED.format(width=width), style="dim")

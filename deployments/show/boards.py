@@ -87,9 +87,9 @@ def rectified_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
     """Return judges' means beside those rectified by people's ratings, for people; none without ratings."""
     if not _is_rated(warehouse):
         return []
-    from deployments.show import rectified
+    from deployments.show import rectified, rectified_tables
 
-    return rectified.lines(rectified.rectified(warehouse, [config]))
+    return rectified_tables.lines(rectified.rectified(warehouse, [config]))
 
 
 def ceiling_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:

@@ -74,6 +74,14 @@ class JudgedSample:
         return 1.0 / np.bincount(self.units, minlength=self.fixed.size)[self.units]
 
 
+def among(sample: JudgedSample, kept: BoolArray) -> JudgedSample:
+    """Return the sample of some units alone. kept: [units] which."""
+    parts = kept[sample.units]
+    of_parts = {name: getattr(sample, name)[parts] for name in ("scores", "labels", "chances", "strata")}
+    units = (np.cumsum(kept) - 1)[sample.units[parts]]
+    return JudgedSample(**of_parts, units=units, fixed=sample.fixed[kept], clusters=sample.clusters[kept])
+
+
 @dataclass(frozen=True)
 class RectifiedMean:
     """A rectified mean with its interval.

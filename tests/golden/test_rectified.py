@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deployments.show.boards import leaderboard, sql_variables
-from deployments.show.rectified import compared, rectified
+from deployments.show.rectified import rectified
+from deployments.show.rectified_tables import compared
 from flows.comparison import ComparedRuns, chosen_pairs, differences
 from flows.runs import every_finished
 from tasks.metrics.ppi import NOT_DRAWN
@@ -166,3 +167,20 @@ def test_packs_of_one_benchmark_share_a_mean_unless_items_have_one_name(fresh: H
         else:
             assert (each.row.value, each.units) == (None, ())
             assert "items of one name" in str(each.row.unscored_reason)
+
+
+@pytest.mark.slow
+def test_ratings_keep_the_meaning_that_the_judge_gave_their_words(finished: Homes) -> None:
+    """The rubric's file has other verdicts later; a word that no judge used cannot be read any more."""
+    home = finished("proverbs")
+    warehouse = Warehouse.open(home)
+    rate(warehouse, "best", 0)
+    before = rectified(warehouse)
+    rubric = home / "packs" / "proverbs" / "meaning.toml"
+    rubric.write_text(rubric.read_text().replace("YES", "MAYBE").replace("NO", "YES"))
+    assert [each.row for each in rectified(warehouse)] == [each.row for each in before]
+    with warehouse.write() as connection:
+        connection.execute("UPDATE human_answer SET value = 'FINE' WHERE value = 'YES'")
+    for each in rectified(warehouse):
+        assert each.row.value is None
+        assert "people rated meaning with 'FINE'" in str(each.row.unscored_reason)
