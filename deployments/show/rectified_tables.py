@@ -12,7 +12,9 @@ from deployments.show import judged
 from deployments.show.display import interval, number
 from deployments.show.rectified import RATED, SUFFIX, Estimate, of_config, rectified
 from tasks.metrics.ppi import (
+    MIN_LABELS,
     MIN_PILOT,
+    NO_LABELS,
     NOT_DRAWN,
     among,
     expected_width,
@@ -76,7 +78,12 @@ def compared(warehouse: Warehouse, rows: pl.DataFrame) -> tuple[pl.DataFrame, li
 
 
 def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
-    """Return the models' rows for people: the judge's mean, the rectified one, gap, null and labels."""
+    """Return the models' rows for people: the judge's mean, the rectified one, gap, null and labels.
+
+    Where nobody rated anything: for each headline, what a sample would give.
+    """
+    if not any(estimate.row.n_labels for estimate in estimates):
+        return _expected(estimates)
     return [
         {
             "model": row.model,
@@ -91,6 +98,25 @@ def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
         }
         for row in (estimate.row for estimate in estimates)
         if not row.source
+    ]
+
+
+def _expected(estimates: Sequence[Estimate], n: int = 100) -> list[dict[str, Any]]:
+    widths: dict[str, list[tuple[float, float, int]]] = {}
+    for row, _, _, sample in estimates:
+        if sample is not None and not row.source and sample.scores.size >= MIN_LABELS:
+            of = min(n, sample.scores.size)
+            wide, narrow = (expected_width(sample, of, guess) for guess in (GUESSES[0], GUESSES[-1]))
+            if np.isfinite(wide):
+                widths.setdefault(row.label, []).append((wide, narrow, of))
+    return [
+        {
+            "headline": label,
+            "rectified": "–",
+            "note": f"{NO_LABELS}: {of} ratings of a model would give an interval {number(narrow, 2)} to "
+            f"{number(wide, 2)} wide, the narrower the more people agree with the judge (people plan)",
+        }
+        for label, (wide, narrow, of) in ((label, max(own)) for label, own in widths.items())
     ]
 
 

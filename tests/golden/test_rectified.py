@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.show.boards import leaderboard, sql_variables
+from deployments.show import rectified_tables
+from deployments.show.boards import leaderboard, rectified_lines, sql_variables
 from deployments.show.rectified import rectified
 from deployments.show.rectified_tables import compared
 from flows.comparison import ComparedRuns, chosen_pairs, differences
@@ -129,6 +130,23 @@ def test_the_board_as_data_has_rectified_columns_once_people_rated(finished: Hom
     assert own["fake-a"]["accuracy_rectified"] == 1.0
     assert own["fake-a"]["accuracy_rectified_labels"] == 12
     assert own["null:empty"]["accuracy_rectified"] is None
+
+
+@pytest.mark.slow
+def test_without_ratings_a_board_says_what_a_sample_would_give(
+    finished: Homes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = Warehouse.open(finished("proverbs"))
+    config = warehouse.query("SELECT any_value(config_hash) FROM run WHERE evaluation = 'proverbs'").item()
+    assert rectified_lines(warehouse, config) == []  # 12 answers are too few for an interval
+    monkeypatch.setattr(rectified_tables, "MIN_LABELS", 12)
+    (line,) = rectified_lines(warehouse, config)
+    assert line["rectified"] == "–"
+    assert line["note"].startswith(
+        "nobody rated a drawn sample: 12 ratings of a model would give an interval"
+    )
+    rate(warehouse, "best", 0)
+    assert {each["labels"] for each in rectified_lines(warehouse, config)} <= {"11 of 11", "12 of 12"}
 
 
 @pytest.mark.slow
