@@ -220,7 +220,9 @@ def score(name: Name, form: As = Format.table) -> None:
     """Score people's own answers as a model's, and store their mean: the human ceiling of an evaluation.
 
     The study is one of `--study item-answers` and was pulled. The judges of the run that its prompts were
-    drawn from judge the answers, as they judged models'. People are no model and stand in no ranking.
+    drawn from judge the answers, as they judged models'. People are no model and stand in no ranking. Of
+    `spectral-ranking`, one half of the people is held against the other, beside the models that
+    `run spectral --human` compared with them.
 
     Example: `culturemeter people score answered`
     """

@@ -35,10 +35,6 @@ MIN_LABELS_IF_RARE, MIN_CLUSTERS_IF_RARE = 150, 30
 they hold the truth in 98 or 99 %.
 """
 
-MIN_ERRORS = 3
-"""Fewest labels that differ from the judge's scores for the judge to have a weight: rarer errors do not show
-in a sample, and the interval would hold the truth in 66 %.
-"""
 NOT_DRAWN = "a sample of convenience: its labels were not drawn at random, so there is no interval"
 NO_LABELS = "nobody rated a drawn sample"
 MIN_PILOT = 10
@@ -121,7 +117,7 @@ def rectified_mean(
 
     Args:
         bounds: range of a score; cuts the interval. weight: a fixed weight of the judge, 0 for labels alone;
-            None: the best one, estimated on other clusters than it is used for, or 0 with few errors seen.
+            None: the best one, estimated on other clusters than it is used for, or 0 if no label differs from its score.
     """
     known = sample.known
     if not known.any():
@@ -131,8 +127,10 @@ def rectified_mean(
     strata, pooled = _strata(sample)
     chances = np.where(known & np.isfinite(sample.chances), sample.chances, 1.0)
     weights = np.where(known, sample.shares / chances, 0.0)
-    if weight is None and (np.abs(sample.labels - sample.scores)[known] > 1e-9).sum() < MIN_ERRORS:
-        weight = 0.0
+    if weight is None and np.allclose(sample.labels[known], sample.scores[known]):
+        weight = (
+            0.0  # rare errors need not be in a sample: with a weight, the interval holds the truth in 66 %
+        )
     weighed = _weights(sample, strata, weights) if weight is None else np.full(known.size, weight)
     offset, correction, df = _corrections(sample, strata, weights, weighed)
     points = np.where(np.isnan(sample.fixed), 0.0, sample.fixed)
