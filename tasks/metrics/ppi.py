@@ -117,7 +117,7 @@ def rectified_mean(
 
     Args:
         bounds: range of a score; cuts the interval. weight: a fixed weight of the judge, 0 for labels alone;
-            None: the best one, estimated on other clusters than it is used for, or 0 if no label differs from its score.
+            None: the best one, estimated on other clusters than it is used for, or 0 if labels are as scores.
     """
     known = sample.known
     if not known.any():
