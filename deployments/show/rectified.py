@@ -26,6 +26,7 @@ from tasks.evaluations.recipe.definition import BEST
 from tasks.judging.audit import Menus, Rating, population_of
 from tasks.judging.controls import ACCEPTED_FROM, EMPTY
 from tasks.judging.rectify import JudgedPart, Label, Labels, judged_sample, labels_of
+from tasks.judging.rubric import normal
 from tasks.metrics.ppi import (
     JudgedSample,
     RectifiedMean,
@@ -97,12 +98,16 @@ class Rectified(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A row with what differences need: the mean, its units' names and its sample."""
+    """A row with what differences and plans need: the mean, its units' names and its sample.
+
+    spread: least variance of people's ratings to plan with: of yes and no, where their menu has no more.
+    """
 
     row: Rectified
     mean: RectifiedMean | None = None
     units: tuple[str, ...] = ()
     sample: JudgedSample | None = None
+    spread: float = 0.0
 
 
 Failed = Mapping[tuple[str, str], Sequence[str]]
@@ -113,6 +118,7 @@ class _Metric(NamedTuple):
     """A judged headline of a run, and how ratings in [0, 1] become its scale.
 
     nulls: sources of the null texts that it is compared with, or a number; None: all sources.
+    is_yes_no: whether ratings have two values.
     """
 
     metric: str
@@ -122,6 +128,7 @@ class _Metric(NamedTuple):
     is_lower: bool
     scale: Callable[[float], float]
     nulls: Collection[str] | float | None
+    is_yes_no: bool = False
 
     @property
     def sign(self) -> int:
@@ -155,7 +162,8 @@ def of_config(
     known = rated.filter(pl.col("code").is_in(verdicts["code"].unique().to_list()))
     if known.is_empty() and not with_unrated:
         return
-    labels, unread = _labels(known, judged.menus(chosen.evaluation, verdicts))
+    menus = judged.menus(chosen.evaluation, verdicts)
+    labels, unread = _labels(known, menus)
     groups = judged.strata(verdicts, answers)
     populations = {name: population_of(answer.code for answer in own) for name, own in groups.items()}
     of_nulls = pl.col("is_null")
@@ -172,7 +180,10 @@ def of_config(
             parts = _dimensions(chosen.evaluation, metric.metric, of_run, [one.metric for one in own])
             if parts.filter(run_id=run).is_empty():
                 continue  # no judge decides it
-            reason = next((unread[name] for name in parts["dimension"].unique() if name in unread), "")
+            names = parts["dimension"].unique().to_list()
+            reason = next((unread[name] for name in names if name in unread), "")
+            values = [set(menus.get(normal(name), {}).values()) for name in names]
+            metric = metric._replace(is_yes_no=all(len(own_values) <= 2 for own_values in values))
             yield from _of_metric(
                 chosen, run, metric, parts, points[run], labels, populations, failed, reason
             )
@@ -245,10 +256,21 @@ def _of_metric(
             continue
         mean = rectified_mean(sample, metric.bounds)
         row = _row(about, metric, raw, mean, len(parts), "", labels.hash)
-        own.append(Estimate(row, mean, tuple(sorted(of_source)), sample))
+        own.append(Estimate(row, mean, tuple(sorted(of_source)), sample, _spread(sample, metric)))
     nulls = {estimate.row.source: estimate for estimate in own if estimate.row.source}
     for estimate in own:
         yield estimate if estimate.row.source else _against(estimate, nulls, metric)
+
+
+def _spread(sample: JudgedSample, metric: _Metric) -> float:
+    """Return the least variance of ratings to plan with: of yes and no with the scores' mean, or of half and
+    half where all scores are alike.
+    """
+    low, high = metric.bounds
+    if not sample.scores.size or sample.scores.min() == sample.scores.max():
+        return (high - low) ** 2 / 4
+    mean = float(sample.scores.mean())
+    return (mean - low) * (high - mean) if metric.is_yes_no else 0.0
 
 
 def _against(estimate: Estimate, nulls: Mapping[str, Estimate], metric: _Metric) -> Estimate:

@@ -103,10 +103,10 @@ def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
 
 def _expected(estimates: Sequence[Estimate], n: int = 100) -> list[dict[str, Any]]:
     widths: dict[str, list[tuple[float, float, int]]] = {}
-    for row, _, _, sample in estimates:
+    for row, _, _, sample, spread in estimates:
         if sample is not None and not row.source and sample.scores.size >= MIN_LABELS:
             of = min(n, sample.scores.size)
-            wide, narrow = (expected_width(sample, of, guess) for guess in (GUESSES[0], GUESSES[-1]))
+            wide, narrow = (expected_width(sample, of, guess, spread) for guess in (GUESSES[0], GUESSES[-1]))
             if np.isfinite(wide):
                 widths.setdefault(row.label, []).append((wide, narrow, of))
     return [
@@ -141,7 +141,7 @@ def plan(warehouse: Warehouse, width: float, config: str | None = None, n: int =
         is_pilot = each.row.n_labels >= MIN_PILOT and each.row.unscored_reason != NOT_DRAWN
         pilot = each.row.correlation if is_pilot else None
         for correlation in GUESSES if pilot is None else (pilot,):
-            needed = labels_needed(each.sample, width, correlation)
+            needed = labels_needed(each.sample, width, correlation, each.spread)
             languages, counts = np.unique(each.sample.strata, return_counts=True)
             shares = counts / counts.sum()
             for language, answers, share in zip(languages.tolist(), counts.tolist(), shares, strict=True):
@@ -149,8 +149,10 @@ def plan(warehouse: Warehouse, width: float, config: str | None = None, n: int =
                     "headline": each.row.label, "language": language or "all", "answers": answers,
                     "correlation": round(correlation, 2), "from": "guess" if pilot is None else "pilot",
                     "labels": None if needed is None else int(np.ceil(needed * share)),
-                    f"width with {n}": round(expected_width(each.sample, n, correlation), 3),
-                    "width with all": round(expected_width(each.sample, each.sample.scores.size, 1.0), 3),
+                    f"width with {n}": round(expected_width(each.sample, n, correlation, each.spread), 3),
+                    "width with all": round(
+                        expected_width(each.sample, each.sample.scores.size, 1.0, each.spread), 3
+                    ),
                 }  # fmt: skip
                 key = (each.row.label, 0.0 if pilot is not None else correlation, language)
                 if key not in rows or (row["labels"] or 10**9) > (rows[key]["labels"] or 10**9):

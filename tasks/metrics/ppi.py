@@ -190,42 +190,51 @@ def is_beyond(
     return sign * (mean.value - null.value) > math.hypot(near, end - null.value)
 
 
-def expected_width(sample: JudgedSample, n: int, correlation: float) -> float:
+def expected_width(sample: JudgedSample, n: int, correlation: float, spread: float = 0.0) -> float:
     """Return about how wide the interval of a rectified mean is with n labels, drawn in proportion.
 
     Labels vary within strata as much as those of a pilot, from ``MIN_PILOT`` labels on, else as the scores,
     and correlate with these by `correlation`; what the judge explains of them, its square, needs no labels.
+
+    Args:
+        spread: least variance of labels without a pilot, such as that of yes and no where scores are grades.
     """
     strata = np.unique(sample.strata, return_inverse=True)[1]
     shares, known = sample.shares, sample.known
 
-    def spread(values: FloatArray, weights: FloatArray) -> float:
+    def variance(values: FloatArray, weights: FloatArray) -> float:
         return float(weights @ _centred(values, strata, weights) ** 2) / float(weights.sum())
 
-    variance, ratio = spread(sample.scores, shares), 1.0
-    if known.sum() >= MIN_PILOT and variance > 0:
-        ratio = spread(sample.labels, np.where(known, shares, 0.0)) / variance
+    of_scores = variance(sample.scores, shares)
+    is_pilot = known.sum() >= MIN_PILOT
+    wanted = variance(sample.labels, np.where(known, shares, 0.0)) if is_pilot else max(of_scores, spread)
     points = np.where(np.isnan(sample.fixed), 0.0, sample.fixed)
     np.add.at(points, sample.units, shares * sample.scores)
     code = np.unique(sample.clusters, return_inverse=True)[1]
     if np.unique(code).size < MIN_CLUSTERS:
         return math.inf
     _, deviations, df = mean_deviations(points, code)
-    of_all = ratio * float((deviations**2).sum()) / deviations.size**2
     judged = np.unique(sample.units).size / points.size
-    of_labels = judged**2 * variance * ratio * (1 - correlation**2) * max(0.0, 1 / n - 1 / sample.scores.size)
+    if of_scores > 0:
+        of_all = wanted / of_scores * float((deviations**2).sum()) / deviations.size**2
+    else:
+        of_all = judged * wanted / points.size
+    of_labels = judged**2 * wanted * (1 - correlation**2) * max(0.0, 1 / n - 1 / sample.scores.size)
     quantile = float(stdtrit(min(df, max(1.0, n - 1.0)), 0.975))
     return 2 * quantile * math.sqrt(of_all + of_labels)
 
 
-def labels_needed(sample: JudgedSample, width: float, correlation: float) -> int | None:
-    """Return the fewest labels whose interval is about so narrow; None if all labels together are too few."""
+def labels_needed(sample: JudgedSample, width: float, correlation: float, spread: float = 0.0) -> int | None:
+    """Return the fewest labels whose interval is about so narrow; None if all labels together are too few.
+
+    spread: as in ``expected_width``.
+    """
     low, high = MIN_LABELS, sample.scores.size
-    if high < low or expected_width(sample, high, correlation) > width:
+    if high < low or expected_width(sample, high, correlation, spread) > width:
         return None
     while low < high:
         middle = (low + high) // 2
-        is_enough = expected_width(sample, middle, correlation) <= width
+        is_enough = expected_width(sample, middle, correlation, spread) <= width
         low, high = (low, middle) if is_enough else (middle + 1, high)
     return low
 

@@ -198,6 +198,17 @@ def test_the_plan_expects_about_the_width_that_comes() -> None:
     np.testing.assert_allclose(wanted, widths, rtol=0.35)
 
 
+def test_a_plan_takes_people_to_say_yes_and_no_though_a_judge_gives_grades_or_always_the_same() -> None:
+    """Without it the plan was 30 labels for any width of a judge who always says the same."""
+    one = sample(400, 100, scores=np.random.default_rng(0).integers(0, 2, 400).astype(np.float64))
+    same, close = (replace(one, scores=scores) for scores in (np.ones(400), 0.5 + one.scores / 50))
+    unrated = [replace(each, labels=np.full(400, np.nan)) for each in (one, same, close)]
+    widths = [expected_width(each, 100, 0.0, 0.25) for each in unrated]
+    assert widths == pytest.approx([widths[0]] * 3, rel=0.02)
+    assert expected_width(unrated[1], 100, 0.0) == 0
+    assert labels_needed(unrated[1], 0.2, 0.0, 0.25) == labels_needed(unrated[0], 0.2, 0.0, 0.25)
+
+
 def _is_beyond(p: float, null: float, n_labels: int, seed: int) -> bool | None:
     """Return whether a mean of 340 items is beyond one of 100 null texts; people say yes to these shares."""
     rng = np.random.default_rng(seed)
