@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 from benchmarks.ppi import HIGH, LOW, NUMBERS, Cell, bar
+from deployments.show.rectified import Estimate
+from deployments.show.rectified_tables import difference
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.ppi import (
     MIN_STRATUM,
     NO_LABELS,
     NOT_DRAWN,
     JudgedSample,
+    among,
     expected_width,
     is_beyond,
     labels_needed,
@@ -150,6 +153,21 @@ def test_what_a_judge_gets_wrong_about_two_models_alike_is_no_difference() -> No
     value, _ = rectified_difference(rectified_mean(one), rectified_mean(liked), one.clusters)
     assert raw < -0.15
     assert abs(value) < 0.02
+
+
+def test_only_the_labels_of_common_items_count_for_a_difference() -> None:
+    one, other = sample(seed=1), sample(seed=2)  # items 0 to 79 have labels
+    names = tuple(f"{n:03}" for n in range(200))
+    row: Any = None
+    first = Estimate(row, units=names, sample=one)
+    shared, some = np.arange(200) >= 80, np.arange(200) >= 60
+    assert difference(first, Estimate(row, units=names, sample=other))[1] is not None
+    for kept, reason in ((shared, NO_LABELS), (some, "20 labels, an interval needs 30")):
+        units = tuple(name for name, is_kept in zip(names, kept, strict=True) if is_kept)
+        _, interval, why = difference(first, Estimate(row, units=units, sample=among(other, kept)))
+        assert (interval, why) == (None, reason)
+    kept = among(one, some)
+    assert (kept.units.tolist(), kept.known.sum()) == (list(range(140)), 20)
 
 
 @pytest.mark.heavy
