@@ -41,8 +41,8 @@ _TABLE = "table to show; default: all of the study; as csv or json: agreement"
 _NULLS = "draw judged null texts too, so that the null model can be rectified like the models (judge-ratings)"
 PLANNED = (
     "labels: answers of each model that people must rate for an interval of {width}; –: too few answers, or "
-    "clusters, even with all rated. A pilot is any drawn sample that was rated and pulled. `people new --items` "
-    "counts the answers of all models and headlines together."
+    "clusters, even with all rated. A pilot is any drawn sample that was rated and pulled. `people new "
+    "--items` counts the answers of all models and headlines together."
 )
 _OF = "item-answers: labels of the requests whose prompts people answer; default: the first"
 _WIDTH = "widest acceptable 95 % interval"
