@@ -50,12 +50,9 @@ def test_rules_of_ratings(rule: str) -> None:
 
 
 def test_answers_that_are_rated_stand_for_their_stratum_however_few_of_those_drawn_are_rated() -> None:
-    """Of stratum s all is drawn and rated, of t one answer of two; the judge is too kind to t alone."""
-    own = [
-        JudgedPart(f"a{n}", f"i{n}", 0.5 if n < 6 else 1.0, "s" if n < 6 else "t", "", float)
-        for n in range(12)
-    ]
-    ratings = [label(f"a{n}", 0.5, stratum="s" if n < 6 else "t") for n in range(7)]
+    """Of stratum s all is rated, of t one answer of six; people like those of s alone."""
+    own = [JudgedPart(f"a{n}", f"i{n}", 0.5, "s" if n < 6 else "t", "", float) for n in range(12)]
+    ratings = [label(f"a{n}", float(n < 6), stratum="s" if n < 6 else "t") for n in range(7)]
     populations = {"s": POPULATION, "t": POPULATION}
     points = {part.unit: (part.score, part.unit) for part in own}
     assert rectified_mean(judged_sample(own, points, labels_of(ratings), populations, 0.0)).value == 0.5
