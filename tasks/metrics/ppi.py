@@ -123,7 +123,6 @@ def rectified_mean(
     if not known.any():
         none = np.full(sample.fixed.size, np.nan)
         return RectifiedMean(None, None, NO_LABELS, none, none, 0.0, 0.0, 0, "", None)
-    is_drawn = bool(np.isfinite(sample.chances).all())
     strata, pooled = _strata(sample)
     chances = np.where(known & np.isfinite(sample.chances), sample.chances, 1.0)
     weights = np.where(known, sample.shares / chances, 0.0)
@@ -138,7 +137,7 @@ def rectified_mean(
     np.add.at(points, sample.units, sample.shares * (weighed * sample.scores + offset) + correction)
     np.add.at(residual, sample.units, correction)
     value = float(points.mean())
-    reason = "" if is_drawn else NOT_DRAWN
+    reason = _not_drawn(sample)
     of_labels = sample.clusters[sample.units[known]]
     if not reason:
         reason = too_few(sample.labels[known], np.unique(of_labels).size)
@@ -262,6 +261,16 @@ def _far_end(
     usual, others = float(values[counts.argmax()]), labels.size - int(counts.max())
     far = usual + float(betaincinv(others + 1, labels.size - others, 0.975)) * (bounds[place] - usual)
     return sign * max(sign * far, sign * mean.value)
+
+
+def _not_drawn(sample: JudgedSample) -> str:
+    """Return why the labels are no random sample of all parts; "" if they are."""
+    is_drawn = np.isfinite(sample.chances)
+    if is_drawn.all() or not is_drawn.any():
+        return "" if is_drawn.all() else NOT_DRAWN
+    names = [name for name in np.unique(sample.strata[~is_drawn]).tolist() if name]
+    where = f"in {', '.join(names[:3])}" if names else "of some dimension"
+    return f"nobody rated a drawn answer {where}{' …' if len(names) > 3 else ''}, so there is no interval"
 
 
 def _with(result: RectifiedMean, interval: Interval, reason: str) -> RectifiedMean:

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.judging.audit import JudgedAnswer, population_of, random_sample
 from tasks.judging.rectify import JudgedPart, Label, judged_sample, labels_of
-from tasks.metrics.ppi import NOT_DRAWN, rectified_mean
+from tasks.metrics.ppi import rectified_mean
 
 CODES = [f"a{n}" for n in range(4)]
 POPULATION = population_of(CODES)
@@ -55,9 +55,14 @@ def test_answers_that_are_rated_stand_for_their_stratum_however_few_of_those_dra
     ratings = [label(f"a{n}", float(n < 6), stratum="s" if n < 6 else "t") for n in range(7)]
     populations = {"s": POPULATION, "t": POPULATION}
     points = {part.unit: (part.score, part.unit) for part in own}
-    assert rectified_mean(judged_sample(own, points, labels_of(ratings), populations, 0.0)).value == 0.5
+    assert rectified_mean(
+        judged_sample(own, points, labels_of(ratings), populations, 0.0)
+    ).value == pytest.approx(0.5)
     without = judged_sample(own, points, labels_of(ratings[:6]), populations, 0.0)
-    assert rectified_mean(without).reason == NOT_DRAWN
+    assert (
+        rectified_mean(without).reason
+        == "nobody rated a drawn answer of some dimension, so there is no interval"
+    )
 
 
 def test_lost_answers_are_fixed_and_other_verdicts_than_the_stored_are_refused() -> None:
