@@ -125,17 +125,13 @@ def validate(
     """
     from deployments.show import judged
     from tasks.judging.audit import read_ratings
-    from tasks.judging.rubric import normal
     from tasks.judging.validation import scores_by_judge
 
     with errors():
         warehouse = Warehouse.existing()
         chosen = judged.choose(warehouse, evaluation, config)
         verdicts, answers = judged.verdicts(warehouse, chosen)
-        menus = {
-            normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
-            for name, rubric in judged.rubrics(chosen.evaluation, verdicts).items()
-        }
+        menus = judged.menus(chosen.evaluation, verdicts)
         rated, n_empty = read_ratings(ratings, menus)
         scores = scores_by_judge(verdicts.iter_rows(named=True))
         _count_unjudged(rated, n_empty, scores, chosen.config)

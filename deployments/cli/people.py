@@ -41,7 +41,8 @@ _TABLE = "table to show; default: all of the study; as csv or json: agreement"
 _NULLS = "draw judged null texts too, so that the null model can be rectified like the models (judge-ratings)"
 PLANNED = (
     "labels: answers of each model that people must rate for an interval of {width}; –: too few answers, or "
-    "clusters, even with all rated. A pilot is any drawn sample that was rated and pulled."
+    "clusters, even with all rated. A pilot is any drawn sample that was rated and pulled. `people new "
+    "--items` counts the answers of all models and headlines together."
 )
 _OF = "item-answers: labels of the requests whose prompts people answer; default: the first"
 _WIDTH = "widest acceptable 95 % interval"
@@ -220,7 +221,9 @@ def score(name: Name, form: As = Format.table) -> None:
     """Score people's own answers as a model's, and store their mean: the human ceiling of an evaluation.
 
     The study is one of `--study item-answers` and was pulled. The judges of the run that its prompts were
-    drawn from judge the answers, as they judged models'. People are no model and stand in no ranking.
+    drawn from judge the answers, as they judged models'. People are no model and stand in no ranking. Of
+    `spectral-ranking`, one half of the people is held against the other, beside the models that
+    `run spectral --human` compared with them.
 
     Example: `culturemeter people score answered`
     """
@@ -345,9 +348,9 @@ def plan(
         if study not in DRAWS:
             raise ValueError(f"no kind of study {study!r}; known: {', '.join(sorted(DRAWS))}")
         if study == "judge-ratings":
-            from deployments.show import rectified
+            from deployments.show import rectified_tables
 
-            labels = rectified.plan(Warehouse.existing(), width, config)
+            labels = rectified_tables.plan(Warehouse.existing(), width, config)
             show(pl.DataFrame(labels, infer_schema_length=None), form, "Labels for each model and headline")
             if form is Format.table:
                 say(PLANNED.format(width=width), style="dim")

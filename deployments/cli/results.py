@@ -201,7 +201,7 @@ def compare(
     - `culturemeter compare gemma3-270m gemma3-270m#1a2b -f csv`
     """
     with errors():
-        from deployments.show import rectified
+        from deployments.show import rectified_tables
         from deployments.show.configurations import apart, of_shown
         from flows import comparison
         from flows.runs import every_finished
@@ -218,7 +218,7 @@ def compare(
         if rows["n_common"].sum() == 0:
             reasons = ", ".join(rows["unscored_reason"].drop_nulls().unique(maintain_order=True))
             raise WarehouseError(f"nothing to compare: {reasons or 'the runs have no headline'}")
-        more, changes = rectified.compared(warehouse, rows)
+        more, changes = rectified_tables.compared(warehouse, rows)
         n_tests, rows = rows["p_holm"].count(), rows.vstack(more)
         if form is not Format.table:
             return show(rows, form)

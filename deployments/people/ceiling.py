@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from deployments.evaluations import evaluation as evaluation_of
 from deployments.people.draw import Drawn, Wishes
-from deployments.people.results import StudyResults
+from deployments.people.results import StudyResults, of_ranking
 from deployments.show.display import interval
 from tasks.identity import digest
 from tasks.papers.importing import toml_text
@@ -18,11 +19,17 @@ from tasks.people.study import PeopleItem, Private, StudyError
 from warehouse import Warehouse
 from warehouse.people import save_ceilings
 
-KIND = "item-answers"
+_HALVES = "one half of the people held against the other"
+KIND, RANKING = "item-answers", "spectral-ranking"
 
 _LANGUAGES = """
 SELECT DISTINCT prompt, more->'metadata'->>'language' AS language FROM sample
 WHERE run_id = ? AND prompt IS NOT NULL AND more->'metadata'->>'language' IS NOT NULL
+"""
+_COMPARED = """
+SELECT config_hash FROM run WHERE evaluation = 'spectral' AND NOT is_null
+    AND split_part(params->>'human', ':', 1) = ?
+ORDER BY finished_at DESC LIMIT 1
 """
 _BOUNDS = "SELECT metric, range_low, range_high FROM metric WHERE evaluation = ?"
 _LINES = """
@@ -78,7 +85,8 @@ def page_texts(warehouse: Warehouse, wishes: Wishes, items: Sequence[PeopleItem]
 def score(warehouse: Warehouse, results: StudyResults) -> list[dict[str, Any]]:
     """Score people's answers under the configuration that they were drawn from, and store their means.
 
-    Returns rows of ``human_ceiling``.
+    People's ranking of domains is scored by how well one half of them predicts the other, for the newest
+    models that were compared with it. Returns rows of ``human_ceiling``.
 
     Raises:
         StudyError: the study is of another kind, or has no answers that count. EngineError: a judge failed.
@@ -87,8 +95,12 @@ def score(warehouse: Warehouse, results: StudyResults) -> list[dict[str, Any]]:
     from flows.stored import as_it_was, finished_runs
 
     study = results.folder.study
+    if study.kind == RANKING:
+        return _score_ranking(warehouse, results)
     if study.kind != KIND:
-        raise StudyError(f"study {study.name} is of kind {study.kind}: only {KIND} has answers to score")
+        raise StudyError(
+            f"study {study.name} is of kind {study.kind}: only {KIND} and {RANKING} have answers to score"
+        )
     values: dict[tuple[str, str], dict[str, str]] = {}
     for rating in results.ratings:
         values.setdefault((rating.annotator, rating.item), {})[rating.field] = rating.value
@@ -124,6 +136,29 @@ def score(warehouse: Warehouse, results: StudyResults) -> list[dict[str, Any]]:
     return rows
 
 
+def _score_ranking(warehouse: Warehouse, results: StudyResults) -> list[dict[str, Any]]:
+    name = results.folder.study.name
+    compared = warehouse.query(_COMPARED, [name])
+    if compared.is_empty():
+        raise StudyError(f"no model is compared with {name} yet: culturemeter run spectral --human {name}")
+    domains, halves, _ = of_ranking(results)
+    rows = [
+        {
+            "study": name, "evaluation": "spectral", "config_hash": compared.item(), "metric": each.metric,
+            "slice_kind": "overall", "slice": "all", "value": each.value,
+            "ci_low": each.interval and each.interval[0], "ci_high": each.interval and each.interval[1],
+            "no_interval_reason": None if each.interval else "too few people, or they do not vary",
+            "n_people": each.n_people, "n_items": len(domains), "n_clusters": len(domains),
+            "n_answers": each.n_people * len(domains), "answers": digest([asdict(one) for one in domains]),
+        }
+        for each in halves if each.metric in ("macro_f1", "rank_spearman") and each.value is not None
+    ]  # fmt: skip
+    if not rows:
+        raise StudyError(f"study {name}: {halves[0].unscored_reason}")
+    save_ceilings(warehouse, name, rows)
+    return rows
+
+
 def lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
     """Return people's means of a configuration's headlines for people; none without a scored study."""
     return [
@@ -132,7 +167,12 @@ def lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
             "headline": row["label"] if row["slice_kind"] == "overall" else f"{row['label']}, {row['slice']}",
             "people [95 %]": interval(row["value"], row["ci_low"], row["ci_high"]),
             "n people": row["n_people"], "n items": row["n_items"],
-            "note": f"no interval: {row['no_interval_reason']}" if row["no_interval_reason"] else "",
+            "note": "; ".join(
+                filter(None, (
+                    _HALVES if row["evaluation"] == "spectral" else "",
+                    f"no interval: {row['no_interval_reason']}" if row["no_interval_reason"] else "",
+                ))
+            ),
         }
         for row in warehouse.query(_LINES, [config]).to_dicts()
     ]  # fmt: skip

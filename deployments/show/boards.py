@@ -37,6 +37,11 @@ WHERE r.evaluation = ? AND r.config_hash = ? AND NOT r.is_null AND v.value IS NO
 GROUP BY m.metric, m.label, m.rowid ORDER BY m.rowid LIMIT 1
 """
 """The first headline that some model has a value of."""
+_JUDGED = """
+SELECT any_value(r.evaluation) FROM verdict AS v JOIN latest_run AS r USING (run_id)
+WHERE r.config_hash = ? AND NOT r.is_null AND v.value IS NOT NULL
+HAVING count(*) > 0 AND bool_and(v.judged_text IS NOT NULL)
+"""
 RANK = "rank"
 """Column of ranks for people; csv, json and Python have ``rank_low`` and ``rank_high``."""
 
@@ -74,7 +79,7 @@ CEILING = (
 RECTIFIED = (
     "Rectified: the mean that people would give, estimated from all verdicts and from people's ratings of a "
     "drawn sample. A gap above 0 says that the judge scores higher than people. The interval is over the "
-    "judge's clusters, and holds whatever the judge gets wrong."
+    "judge's clusters, and holds whatever the judge gets wrong; where it is missing, the note says why."
 )
 
 
@@ -84,12 +89,17 @@ def _is_rated(warehouse: Warehouse) -> bool:
 
 
 def rectified_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:
-    """Return judges' means beside those rectified by people's ratings, for people; none without ratings."""
-    if not _is_rated(warehouse):
+    """Return judges' means beside those rectified by people's ratings, for people; without ratings, what a
+    sample of them would give; none without a judge.
+    """
+    found = warehouse.rows(_JUDGED, [config]).rows
+    if not found:
         return []
-    from deployments.show import rectified
+    from deployments.show import judged, rectified, rectified_tables
 
-    return rectified.lines(rectified.rectified(warehouse, [config]))
+    chosen = judged.Chosen(found[0][0], config)
+    rated = warehouse.query(rectified.RATED)
+    return rectified_tables.lines([*rectified.of_config(warehouse, chosen, rated, with_unrated=True)])
 
 
 def ceiling_lines(warehouse: Warehouse, config: str) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from deployments.packs import recipes
 from tasks.evaluations import contract
 from tasks.judging.audit import JudgedAnswer, Menus, Rating
 from tasks.judging.controls import NULLS
-from tasks.judging.rubric import JudgeStyle, Rubric, load_rubric
+from tasks.judging.rubric import JudgeStyle, Rubric, load_rubric, normal
 from tasks.judging.validation import (
     JudgeScore,
     Subject,
@@ -171,13 +171,42 @@ def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
     Args:
         verdicts: columns dimension and rubric ("name hash").
     """
+    known = _known_rubrics(evaluation)
+    return {rubric.name: rubric for rubric in known} | _by_hash(known, verdicts)
+
+
+def menus(evaluation: str, verdicts: pl.DataFrame) -> dict[str, dict[str, float]]:
+    """Return each dimension's menu, verdict -> value, as the judge had it; names in the form of ``normal``.
+
+    Of a rubric that is edited since, or gone, it has the verdicts that are stored.
+
+    Args:
+        verdicts: columns dimension, rubric, verdict and value.
+    """
+    known = _known_rubrics(evaluation)
+    found: dict[str, dict[str, float]] = {}
+    stored = verdicts.drop_nulls(["verdict", "value"]).select("dimension", "verdict", "value").unique()
+    for dimension, verdict, value in stored.rows():
+        found.setdefault(dimension, {})[verdict] = value
+    named, exact = {rubric.name: rubric for rubric in known}, _by_hash(known, verdicts)
+    own = {
+        dimension: {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
+        for dimension, rubric in (named | exact).items()
+        if dimension in exact or dimension not in found
+    }
+    return {normal(dimension): menu for dimension, menu in (found | own).items()}
+
+
+def _known_rubrics(evaluation: str) -> list[Rubric]:
     files = (Path(contract.__file__).parent / evaluation / "rubrics").glob("*.toml")
-    known = [load_rubric(file) for file in sorted(files)] or recipes.rubrics(evaluation)
-    of_name = {rubric.name: rubric for rubric in known}
+    return [load_rubric(file) for file in sorted(files)] or recipes.rubrics(evaluation)
+
+
+def _by_hash(known: Sequence[Rubric], verdicts: pl.DataFrame) -> dict[str, Rubric]:
     of_hash = {rubric.in_style(style).hash(): rubric for rubric in known for style in get_args(JudgeStyle)}
     pairs = verdicts.select("dimension", "rubric").unique().rows()
     by_hash = {dimension: of_hash.get(rubric.rpartition(" ")[2]) for dimension, rubric in pairs}
-    return of_name | {dimension: rubric for dimension, rubric in by_hash.items() if rubric}
+    return {dimension: rubric for dimension, rubric in by_hash.items() if rubric}
 
 
 def tables(

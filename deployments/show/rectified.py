@@ -9,42 +9,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from statistics import fmean
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from deployments.people.draw import page_of
 from deployments.show import judged
-from deployments.show.display import interval, number
 from deployments.show.judged import STRATUM, Chosen, stratum_name
 from tasks.evaluations.explication.read import FAILURES, MEANS, PENALISED
 from tasks.evaluations.explication.rows import NULLS as EXPLICATION_NULLS
 from tasks.evaluations.explication.study import SILENT
 from tasks.evaluations.recipe.definition import BEST
-from tasks.judging.audit import Rating, population_of
+from tasks.judging.audit import Menus, Rating, population_of
 from tasks.judging.controls import ACCEPTED_FROM, EMPTY
 from tasks.judging.rectify import JudgedPart, Label, Labels, judged_sample, labels_of
 from tasks.judging.rubric import normal
 from tasks.metrics.ppi import (
-    MIN_PILOT,
     JudgedSample,
     RectifiedMean,
-    expected_width,
     is_beyond,
-    labels_needed,
-    rectified_difference,
     rectified_mean,
 )
 from warehouse import Warehouse, read_points
 
 SUFFIX, VARIABLE = "_rectified", "rectified_means"
 """End of the names of rectified means; variable that the view ``rectified`` reads."""
-_RATED = """
+RATED = """
 SELECT h.code, h.condition AS dimension, h.annotator, h.field, h.value, h.study, h.stratum, i.chance,
     i.population
 FROM human_rating AS h JOIN study_item AS i USING (study, item)
@@ -105,13 +98,16 @@ class Rectified(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A row with what differences need: the mean, its units' names and clusters."""
+    """A row with what differences and plans need: the mean, its units' names and its sample.
+
+    spread: least variance of people's ratings to plan with: of yes and no, where their menu has no more.
+    """
 
     row: Rectified
     mean: RectifiedMean | None = None
     units: tuple[str, ...] = ()
-    clusters: np.ndarray[Any, Any] = np.array([])
     sample: JudgedSample | None = None
+    spread: float = 0.0
 
 
 Failed = Mapping[tuple[str, str], Sequence[str]]
@@ -122,6 +118,7 @@ class _Metric(NamedTuple):
     """A judged headline of a run, and how ratings in [0, 1] become its scale.
 
     nulls: sources of the null texts that it is compared with, or a number; None: all sources.
+    is_yes_no: whether ratings have two values.
     """
 
     metric: str
@@ -131,6 +128,7 @@ class _Metric(NamedTuple):
     is_lower: bool
     scale: Callable[[float], float]
     nulls: Collection[str] | float | None
+    is_yes_no: bool = False
 
     @property
     def sign(self) -> int:
@@ -142,13 +140,13 @@ def rectified(warehouse: Warehouse, of: Collection[str] | None = None) -> list[E
 
     of: config_hashes; None: all. Without ratings of a configuration there are none.
     """
-    rated = warehouse.query(_RATED)
+    rated = warehouse.query(RATED)
     if rated.is_empty():
         return []
     models = warehouse.query(_MODELS)["model"].to_list()
     configs = warehouse.query(_JUDGED, {"models": models}).rows()
     chosen = [Chosen(*each) for each in configs if of is None or each[1] in of]
-    return [estimate for each in chosen for estimate in _of_config(warehouse, each, rated)]
+    return [estimate for each in chosen for estimate in of_config(warehouse, each, rated)]
 
 
 def variables(estimates: Sequence[Estimate]) -> dict[str, list[str]]:
@@ -156,25 +154,7 @@ def variables(estimates: Sequence[Estimate]) -> dict[str, list[str]]:
     return {VARIABLE: [json.dumps(estimate.row._asdict()) for estimate in estimates]} if estimates else {}
 
 
-def difference(one: Estimate, two: Estimate) -> tuple[float | None, tuple[float, float] | None, str]:
-    """Return the rectified difference over the units of both, its interval, and the reason for none."""
-    if one.mean is None or two.mean is None:
-        return None, None, one.row.unscored_reason or two.row.unscored_reason or ""
-    common = sorted(set(one.units) & set(two.units))
-    if not common:
-        return None, None, "the runs have no item in common"
-
-    def among(mean: RectifiedMean, units: tuple[str, ...]) -> RectifiedMean:
-        places = np.searchsorted(np.array(units), common)
-        return replace(mean, points=mean.points[places], residual=mean.residual[places])
-
-    clusters = one.clusters[np.searchsorted(np.array(one.units), common)]
-    value, interval = rectified_difference(among(one.mean, one.units), among(two.mean, two.units), clusters)
-    reason = one.mean.reason or two.mean.reason
-    return value, interval, "" if interval else reason or "the differences do not vary"
-
-
-def _of_config(
+def of_config(
     warehouse: Warehouse, chosen: Chosen, rated: pl.DataFrame, with_unrated: bool = False
 ) -> Iterator[Estimate]:
     """Yield the estimates of one configuration. with_unrated: also if nobody rated anything of it."""
@@ -182,7 +162,8 @@ def _of_config(
     known = rated.filter(pl.col("code").is_in(verdicts["code"].unique().to_list()))
     if known.is_empty() and not with_unrated:
         return
-    labels = labels_of(_labels(known, judged.rubrics(chosen.evaluation, verdicts)))
+    menus = judged.menus(chosen.evaluation, verdicts)
+    labels, unread = _labels(known, menus)
     groups = judged.strata(verdicts, answers)
     populations = {name: population_of(answer.code for answer in own) for name, own in groups.items()}
     of_nulls = pl.col("is_null")
@@ -199,7 +180,13 @@ def _of_config(
             parts = _dimensions(chosen.evaluation, metric.metric, of_run, [one.metric for one in own])
             if parts.filter(run_id=run).is_empty():
                 continue  # no judge decides it
-            yield from _of_metric(chosen, run, metric, parts, points[run], labels, populations, failed)
+            names = parts["dimension"].unique().to_list()
+            reason = next((unread[name] for name in names if name in unread), "")
+            values = [set(menus.get(normal(name), {}).values()) for name in names]
+            metric = metric._replace(is_yes_no=all(len(own_values) <= 2 for own_values in values))
+            yield from _of_metric(
+                chosen, run, metric, parts, points[run], labels, populations, failed, reason
+            )
 
 
 def _metric(evaluation: str, row: Mapping[str, Any]) -> _Metric:
@@ -234,9 +221,12 @@ def _dimensions(
 
 def _of_metric(
     chosen: Chosen, run: str, metric: _Metric, verdicts: pl.DataFrame, points: pl.DataFrame, labels: Labels,
-    populations: Mapping[str, str], failed: Failed,
+    populations: Mapping[str, str], failed: Failed, reason: str,
 ) -> Iterator[Estimate]:  # fmt: skip
-    """Yield the estimates of a run's headline: of the model, then of each null."""
+    """Yield the estimates of a run's headline: of the model, then of each null.
+
+    reason: why there is no number; "" if there is one.
+    """
     stored = points.filter((pl.col("metric") == metric.metric) & (pl.col("design") == "item"))
     units = {unit: (value, cluster) for unit, value, cluster in _rows(stored, "unit", "value", "cluster")}
     worst = metric.bounds[1] if metric.is_lower else metric.bounds[0]
@@ -245,6 +235,8 @@ def _of_metric(
     named = (chosen.evaluation, chosen.config, run, shown, metric.metric + SUFFIX)
     texts = verdicts.filter((pl.col("source") == "") | pl.col("is_null_text"))
     try:
+        if reason:
+            raise ValueError(reason)
         unit_of = _units(chosen.evaluation, texts.filter(source="")["item"].to_list(), units)
     except ValueError as error:
         yield Estimate(_row((*named, ""), metric, metric.value, None, texts.height, str(error), labels.hash))
@@ -264,10 +256,21 @@ def _of_metric(
             continue
         mean = rectified_mean(sample, metric.bounds)
         row = _row(about, metric, raw, mean, len(parts), "", labels.hash)
-        own.append(Estimate(row, mean, tuple(sorted(of_source)), sample.clusters, sample))
+        own.append(Estimate(row, mean, tuple(sorted(of_source)), sample, _spread(sample, metric)))
     nulls = {estimate.row.source: estimate for estimate in own if estimate.row.source}
     for estimate in own:
         yield estimate if estimate.row.source else _against(estimate, nulls, metric)
+
+
+def _spread(sample: JudgedSample, metric: _Metric) -> float:
+    """Return the least variance of ratings to plan with: of yes and no with the scores' mean, or of half and
+    half where all scores are alike.
+    """
+    low, high = metric.bounds
+    if not sample.scores.size or sample.scores.min() == sample.scores.max():
+        return (high - low) ** 2 / 4
+    mean = float(sample.scores.mean())
+    return (mean - low) * (high - mean) if metric.is_yes_no else 0.0
 
 
 def _against(estimate: Estimate, nulls: Mapping[str, Estimate], metric: _Metric) -> Estimate:
@@ -379,111 +382,26 @@ def _of_null(
     return {unit: (fmean(own), units.get(unit, (0.0, unit))[1]) for unit, own in values.items()}
 
 
-def _labels(rated: pl.DataFrame, rubrics: Mapping[str, Any]) -> Iterator[Label]:
-    """Yield people's ratings as values of the rubric's menu; an answer's other fields are no ratings."""
-    menus = {
-        normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
-        for name, rubric in rubrics.items()
-    }
+def _labels(rated: pl.DataFrame, menus: Menus) -> tuple[Labels, dict[str, str]]:
+    """Return people's ratings as values of the judge's menu, and why those of a dimension cannot be read."""
+    labels, unread = [], {}
     for row in rated.iter_rows(named=True):
-        if row["field"] in ("rating", page_of(row["dimension"])):
-            cells = {"item": row["code"], "annotator": row["annotator"], "dimension": row["dimension"]}
-            rating = Rating.model_validate(cells | {"rating": row["value"]}, context=menus).rating
-            columns = ("study", "stratum", "chance", "population")
-            yield Label(row["code"], row["annotator"], rating, *(row[name] for name in columns))
+        dimension, word = row["dimension"], row["value"]
+        if row["field"] not in ("rating", page_of(dimension)):
+            continue  # an answer's other fields are no ratings
+        cells = {"item": row["code"], "annotator": row["annotator"], "dimension": dimension, "rating": word}
+        try:
+            rating = Rating.model_validate(cells, context=menus).rating
+        except ValueError:
+            unread[dimension] = (
+                f"people rated {dimension} with {word!r}, which is no verdict of the judge: the rubric has "
+                "changed, so put it back as it was"
+            )
+            continue
+        named = (row[name] for name in ("study", "stratum", "chance", "population"))
+        labels.append(Label(row["code"], row["annotator"], rating, *named))
+    return labels_of(labels), unread
 
 
 def _rows(frame: pl.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
     return [row for row in frame.select(columns).rows() if row[1] is not None]
-
-
-def compared(warehouse: Warehouse, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Return rectified differences as rows of ``compare``, and where they change the order of models.
-
-    A judge may prefer one model's style, so what it says of two models is rectified by ratings of both. The
-    tests of ``compare`` and their Holm correction are of the judges' numbers; these rows have intervals.
-
-    Args:
-        rows: the differences of judges' numbers (``flows.comparison.differences``).
-    """
-    more, changes = [], []
-    known = {
-        (each.row.run_id, each.row.metric): each
-        for each in rectified(warehouse, set(rows["first_config"]))
-        if not each.row.source
-    }
-    for row in rows.to_dicts():
-        one, two = (known.get((row[f"{side}_run"], row["metric"] + SUFFIX)) for side in ("first", "second"))
-        if one is None or two is None:
-            continue
-        value, ends, reason = difference(one, two)
-        low, high = ends or (None, None)
-        more.append(
-            dict.fromkeys(row, None)
-            | {name: cell for name, cell in row.items() if name.split("_")[0] in ("first", "second")}
-            | {"evaluation": row["evaluation"], "metric": row["metric"] + SUFFIX}
-            | {"label": f"{row['label']}, rectified", "difference": value, "ci_low": low, "ci_high": high}
-            | {"first_value": one.row.value, "second_value": two.row.value, "unscored_reason": reason or None}
-            | {"n_common": len(set(one.units) & set(two.units))}
-        )
-        if value and row["difference"] and value * row["difference"] < 0:
-            sure = "" if low is not None and high is not None and low * high > 0 else ", which may be chance"
-            models = f"{row['first_model']} and {row['second_model']}"
-            changes.append(f"{row['label']}: people's ratings change the order of {models}{sure}")
-    return pl.DataFrame(more, schema=rows.schema), changes
-
-
-def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
-    """Return the models' rows for people: the judge's mean, the rectified one, gap, null and labels."""
-    return [
-        {
-            "model": row.model,
-            "headline": row.label,
-            "judge": number(row.raw_value),
-            "rectified": interval(row.value, row.ci_low, row.ci_high) if row.value is not None else "–",
-            "gap": number(row.gap),
-            "null, rectified": number(row.null_value),
-            "beyond it": {True: "yes", False: "no", None: "–"}[row.is_beyond_null],
-            "labels": f"{row.n_labels} of {row.n_judged}",
-            "note": "; ".join(filter(None, (row.unscored_reason, row.pooled))) or "–",
-        }
-        for row in (estimate.row for estimate in estimates)
-        if not row.source
-    ]
-
-
-GUESSES = (0.0, 0.5, 0.7, 0.9)
-"""Correlations of judge and people to plan with, as long as nobody has rated a pilot."""
-
-
-def plan(warehouse: Warehouse, width: float, config: str | None = None, n: int = 100) -> list[dict[str, Any]]:
-    """Return how many labels a model's headline needs in each language, for an interval of this width.
-
-    From the correlation of people's ratings with the judge's scores in a pilot, or from several guesses. The
-    rows have the model that needs most; ``with n`` is the width that n labels would give.
-
-    Raises:
-        WarehouseError: nothing is judged.
-    """
-    chosen = judged.choose(warehouse, None, config)
-    rows: dict[tuple[str, float, str], dict[str, Any]] = {}
-    for each in _of_config(warehouse, chosen, warehouse.query(_RATED), with_unrated=True):
-        if each.sample is None or each.row.source or not each.sample.scores.size:
-            continue
-        pilot = each.row.correlation if each.row.n_labels >= MIN_PILOT else None
-        for correlation in GUESSES if pilot is None else (pilot,):
-            needed = labels_needed(each.sample, width, correlation)
-            languages, counts = np.unique(each.sample.strata, return_counts=True)
-            shares = counts / counts.sum()
-            for language, answers, share in zip(languages.tolist(), counts.tolist(), shares, strict=True):
-                row = {
-                    "headline": each.row.label, "language": language or "all", "answers": answers,
-                    "correlation": round(correlation, 2), "from": "guess" if pilot is None else "pilot",
-                    "labels": None if needed is None else int(np.ceil(needed * share)),
-                    f"width with {n}": round(expected_width(each.sample, n, correlation), 3),
-                    "width with all": round(expected_width(each.sample, each.sample.scores.size, 1.0), 3),
-                }  # fmt: skip
-                key = (each.row.label, 0.0 if pilot is not None else correlation, language)
-                if key not in rows or (row["labels"] or 10**9) > (rows[key]["labels"] or 10**9):
-                    rows[key] = row
-    return [rows[key] for key in sorted(rows)]

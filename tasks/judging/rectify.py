@@ -5,12 +5,15 @@ so ratings of other models' answers and of older words never count. A label is o
 drew it with a known chance from exactly the answers of the stratum that the run has. Other ratings, such as
 those of older studies, count only where there is no drawn one: the number is then one of a sample of
 convenience, without an interval, and so it is if some stratum was not drawn from at all.
+
+All answers of a stratum have the same chance, so the share of them that is rated is the chance that counts:
+of a study that is rated in part, the rated answers of each stratum stand for all of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -55,40 +58,42 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """Ratings by answer: the mean over people, with the chance that some study drew the answer.
+    """Ratings by answer, of several studies and people.
 
     Attributes:
+        drawn_from: stratum and population -> the studies that drew of it at random.
         hash: over everything that was rated, so that a new rating is a new number.
     """
 
-    value: Mapping[str, float]
-    drawn: Mapping[str, Mapping[str, Label]]
-    chances: Mapping[tuple[str, str], Mapping[str, float]]
+    by_code: Mapping[str, Sequence[Label]]
+    drawn_from: Mapping[tuple[str, str], frozenset[str]]
     hash: str
 
-    def chance(self, stratum: str, population: str) -> float:
-        """Return the chance that some study drew an answer of this population; NaN if none drew from it."""
-        own = self.chances.get((stratum, population), {})
-        return 1 - math.prod(1 - chance for chance in own.values()) if own else math.nan
+    def rating(self, code: str) -> float | None:
+        """Return the mean of an answer's ratings by everyone; None without any."""
+        return _mean(self.by_code.get(code, ()))
 
-    def is_drawn(self, code: str, stratum: str, population: str) -> bool:
-        """Return whether a rated answer was drawn from this population."""
-        own = self.chances.get((stratum, population), {})
-        return any(label.stratum == stratum and study in own for study, label in self.drawn[code].items())
+    def drawn(self, code: str, stratum: str, population: str) -> float | None:
+        """Return the mean rating in the studies that drew the answer from this population; None if none."""
+        studies = self.drawn_from.get((stratum, population), frozenset())
+        own = self.by_code.get(code, ())
+        return _mean([each for each in own if each.stratum == stratum and each.study in studies])
+
+
+def _mean(labels: Sequence[Label]) -> float | None:
+    return fmean(each.rating for each in labels) if labels else None
 
 
 def labels_of(rows: Iterable[Label]) -> Labels:
     """Return the labels in ratings of all studies; their order has no effect."""
-    ratings: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
-    drawn: dict[str, dict[str, Label]] = defaultdict(dict)
-    chances: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    by_code: dict[str, list[Label]] = defaultdict(list)
+    drawn: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in sorted(rows, key=lambda row: (row.code, row.study, row.annotator)):
-        ratings[row.code][row.study, row.annotator] = row.rating
-        drawn[row.code][row.study] = row
+        by_code[row.code].append(row)
         if row.chance and row.population:
-            chances[row.stratum, row.population][row.study] = row.chance
-    every = [[code, *map(list, own.items())] for code, own in ratings.items()]
-    return Labels({code: fmean(own.values()) for code, own in ratings.items()}, drawn, chances, digest(every))
+            drawn[row.stratum, row.population].add(row.study)
+    every = [[row.code, row.study, row.annotator, row.rating] for own in by_code.values() for row in own]
+    return Labels(by_code, {key: frozenset(own) for key, own in drawn.items()}, digest(every))
 
 
 def judged_sample(
@@ -124,16 +129,16 @@ def judged_sample(
             raise ValueError("the stored verdicts do not give the values of the items")
     place_of = {name: place for place, name in enumerate(names)}
     units = np.array([place_of[part.unit] for part in own], dtype=np.intp)
-    rated = [part.code in labels.value for part in own]
-    drawn = [
-        is_rated and labels.is_drawn(part.code, part.stratum, populations[part.stratum])
-        for part, is_rated in zip(own, rated, strict=True)
-    ]
-    known = drawn if any(drawn) else rated
-    chances = [labels.chance(part.stratum, populations[part.stratum]) for part in own]
+    drawn = [labels.drawn(part.code, part.stratum, populations[part.stratum]) for part in own]
+    is_drawn = any(rating is not None for rating in drawn)
+    ratings = drawn if is_drawn else [labels.rating(part.code) for part in own]
+    rated = Counter(part.stratum for part, rating in zip(own, ratings, strict=True) if rating is not None)
+    sizes = Counter(part.stratum for part in own)
+    shares = {name: n / sizes[name] if is_drawn else math.nan for name, n in rated.items()}
     return JudgedSample(
         np.array([part.score for part in own]),
-        np.array([p.scale(labels.value[p.code]) if k else math.nan for p, k in zip(own, known, strict=True)]),
-        np.array(chances), np.array([part.language for part in own], dtype=np.str_), units,
-        fixed, np.array([points[name][1] for name in names], dtype=np.str_),
+        np.array([math.nan if r is None else p.scale(r) for p, r in zip(own, ratings, strict=True)]),
+        np.array([shares.get(part.stratum, math.nan) for part in own]),
+        np.array([part.language for part in own], dtype=np.str_), units, fixed,
+        np.array([points[name][1] for name in names], dtype=np.str_),
     )  # fmt: skip

@@ -25,6 +25,11 @@ from tasks.metrics.types import FloatArray, IntArray, Interval
 MIN_CLUSTERS = 5
 """Least number of clusters with which intervals reach their coverage."""
 
+RARE, MIN_RARE = 0.2, 10
+"""Share below which one of two values is rare; then the fewest of it for an interval over more than one
+sample, such as of items and of people.
+"""
+
 SHARE, CORRELATION, POSITIVE, UNBOUNDED = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
 """Ranges of numbers; a difference of two shares has the range of a correlation."""
 
@@ -70,6 +75,21 @@ def mean_interval(
         return None
     mean, deviations, df = mean_deviations(points, code)
     return _around(mean, deviations, df, bounds)
+
+
+def few_others(values: FloatArray, name: str, least: int) -> str:
+    """Return why yes and no, one of them rare, have no interval by a t; "" if they have one.
+
+    name: of the values. least: fewest of them if one is rare.
+    """
+    found, counts = np.unique(values, return_counts=True)
+    rare = int(counts.min()) if found.size == 2 else 0
+    if found.size > 2 or rare >= RARE * values.size or (values.size >= least and rare >= MIN_RARE):
+        return ""
+    return (
+        f"{rare} of {values.size} {name} differ from the others, an interval needs a fifth, or {MIN_RARE} of "
+        f"{least}"
+    )
 
 
 def mean_deviations(points: FloatArray, code: IntArray) -> tuple[float, FloatArray, float]:

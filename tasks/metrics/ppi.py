@@ -18,14 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
 
-from tasks.metrics.intervals import MIN_CLUSTERS, UNBOUNDED, degrees_of_freedom, mean_deviations, t_interval
+from tasks.metrics.intervals import (
+    MIN_CLUSTERS,
+    UNBOUNDED,
+    degrees_of_freedom,
+    few_others,
+    mean_deviations,
+    t_interval,
+)
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
 MIN_LABELS, MIN_STRATUM = 30, 8
 """Fewest labels of an interval, and of each stratum with its own correction."""
-RARE, MIN_LABELS_IF_RARE, MIN_RARE = 0.2, 150, 10
-"""Share below which one of yes and no is rare; then the fewest labels, and of the rare answer. With fewer,
-intervals are too wide: they hold the truth in 99 %.
+MIN_LABELS_IF_RARE, MIN_CLUSTERS_IF_RARE = 150, 30
+"""Fewest labels if yes or no is rare, twice as many in fewer clusters. With fewer, intervals are too wide:
+they hold the truth in 98 or 99 %.
 """
 
 NOT_DRAWN = "a sample of convenience: its labels were not drawn at random, so there is no interval"
@@ -67,6 +74,14 @@ class JudgedSample:
         return 1.0 / np.bincount(self.units, minlength=self.fixed.size)[self.units]
 
 
+def among(sample: JudgedSample, kept: BoolArray) -> JudgedSample:
+    """Return the sample of some units alone. kept: [units] which."""
+    parts = kept[sample.units]
+    of_parts = {name: getattr(sample, name)[parts] for name in ("scores", "labels", "chances", "strata")}
+    units = (np.cumsum(kept) - 1)[sample.units[parts]]
+    return JudgedSample(**of_parts, units=units, fixed=sample.fixed[kept], clusters=sample.clusters[kept])
+
+
 @dataclass(frozen=True)
 class RectifiedMean:
     """A rectified mean with its interval.
@@ -102,16 +117,19 @@ def rectified_mean(
 
     Args:
         bounds: range of a score; cuts the interval. weight: a fixed weight of the judge, 0 for labels alone;
-            None: the best one, estimated on other clusters than it is used for.
+            None: the best one, estimated on other clusters than it is used for, or 0 if labels are as scores.
     """
     known = sample.known
     if not known.any():
         none = np.full(sample.fixed.size, np.nan)
         return RectifiedMean(None, None, NO_LABELS, none, none, 0.0, 0.0, 0, "", None)
-    is_drawn = bool(np.isfinite(sample.chances).all())
     strata, pooled = _strata(sample)
     chances = np.where(known & np.isfinite(sample.chances), sample.chances, 1.0)
     weights = np.where(known, sample.shares / chances, 0.0)
+    if weight is None and np.allclose(sample.labels[known], sample.scores[known]):
+        weight = (
+            0.0  # rare errors need not be in a sample: with a weight, the interval holds the truth in 66 %
+        )
     weighed = _weights(sample, strata, weights) if weight is None else np.full(known.size, weight)
     offset, correction, df = _corrections(sample, strata, weights, weighed)
     points = np.where(np.isnan(sample.fixed), 0.0, sample.fixed)
@@ -119,7 +137,7 @@ def rectified_mean(
     np.add.at(points, sample.units, sample.shares * (weighed * sample.scores + offset) + correction)
     np.add.at(residual, sample.units, correction)
     value = float(points.mean())
-    reason = "" if is_drawn else NOT_DRAWN
+    reason = _not_drawn(sample)
     of_labels = sample.clusters[sample.units[known]]
     if not reason:
         reason = too_few(sample.labels[known], np.unique(of_labels).size)
@@ -171,61 +189,62 @@ def is_beyond(
     return sign * (mean.value - null.value) > math.hypot(near, end - null.value)
 
 
-def expected_width(sample: JudgedSample, n: int, correlation: float) -> float:
+def expected_width(sample: JudgedSample, n: int, correlation: float, spread: float = 0.0) -> float:
     """Return about how wide the interval of a rectified mean is with n labels, drawn in proportion.
 
     Labels vary within strata as much as those of a pilot, from ``MIN_PILOT`` labels on, else as the scores,
     and correlate with these by `correlation`; what the judge explains of them, its square, needs no labels.
+
+    Args:
+        spread: least variance of labels without a pilot, such as that of yes and no where scores are grades.
     """
     strata = np.unique(sample.strata, return_inverse=True)[1]
     shares, known = sample.shares, sample.known
 
-    def spread(values: FloatArray, weights: FloatArray) -> float:
+    def variance(values: FloatArray, weights: FloatArray) -> float:
         return float(weights @ _centred(values, strata, weights) ** 2) / float(weights.sum())
 
-    variance, ratio = spread(sample.scores, shares), 1.0
-    if known.sum() >= MIN_PILOT and variance > 0:
-        ratio = spread(sample.labels, np.where(known, shares, 0.0)) / variance
+    of_scores = variance(sample.scores, shares)
+    is_pilot = known.sum() >= MIN_PILOT
+    wanted = variance(sample.labels, np.where(known, shares, 0.0)) if is_pilot else max(of_scores, spread)
     points = np.where(np.isnan(sample.fixed), 0.0, sample.fixed)
     np.add.at(points, sample.units, shares * sample.scores)
     code = np.unique(sample.clusters, return_inverse=True)[1]
     if np.unique(code).size < MIN_CLUSTERS:
         return math.inf
     _, deviations, df = mean_deviations(points, code)
-    of_all = ratio * float((deviations**2).sum()) / deviations.size**2
     judged = np.unique(sample.units).size / points.size
-    of_labels = judged**2 * variance * ratio * (1 - correlation**2) * max(0.0, 1 / n - 1 / sample.scores.size)
+    if of_scores > 0:
+        of_all = wanted / of_scores * float((deviations**2).sum()) / deviations.size**2
+    else:
+        of_all = judged * wanted / points.size
+    of_labels = judged**2 * wanted * (1 - correlation**2) * max(0.0, 1 / n - 1 / sample.scores.size)
     quantile = float(stdtrit(min(df, max(1.0, n - 1.0)), 0.975))
     return 2 * quantile * math.sqrt(of_all + of_labels)
 
 
-def labels_needed(sample: JudgedSample, width: float, correlation: float) -> int | None:
-    """Return the fewest labels whose interval is about so narrow; None if all labels together are too few."""
+def labels_needed(sample: JudgedSample, width: float, correlation: float, spread: float = 0.0) -> int | None:
+    """Return the fewest labels whose interval is about so narrow; None if all labels together are too few.
+
+    spread: as in ``expected_width``.
+    """
     low, high = MIN_LABELS, sample.scores.size
-    if high < low or expected_width(sample, high, correlation) > width:
+    if high < low or expected_width(sample, high, correlation, spread) > width:
         return None
     while low < high:
         middle = (low + high) // 2
-        is_enough = expected_width(sample, middle, correlation) <= width
+        is_enough = expected_width(sample, middle, correlation, spread) <= width
         low, high = (low, middle) if is_enough else (middle + 1, high)
     return low
 
 
 def too_few(labels: FloatArray, n_clusters: int) -> str:
     """Return why such labels, in so many clusters, have no interval; "" if they have one."""
-    values, counts = np.unique(labels, return_counts=True)
     if labels.size < MIN_LABELS:
         return f"{labels.size} labels, an interval needs {MIN_LABELS}"
     if n_clusters < MIN_CLUSTERS:
         return f"labels in {n_clusters} clusters, an interval needs {MIN_CLUSTERS}"
-    rare = int(counts.min()) if values.size == 2 else 0
-    is_rare = values.size <= 2 and rare < RARE * labels.size
-    if is_rare and (labels.size < MIN_LABELS_IF_RARE or rare < MIN_RARE):
-        return (
-            f"{rare} of {labels.size} labels differ from the others, an interval needs a fifth, or "
-            f"{MIN_RARE} of {MIN_LABELS_IF_RARE}"
-        )
-    return ""
+    return few_others(labels, "labels", MIN_LABELS_IF_RARE * (2 if n_clusters < MIN_CLUSTERS_IF_RARE else 1))
 
 
 def _far_end(
@@ -242,6 +261,16 @@ def _far_end(
     usual, others = float(values[counts.argmax()]), labels.size - int(counts.max())
     far = usual + float(betaincinv(others + 1, labels.size - others, 0.975)) * (bounds[place] - usual)
     return sign * max(sign * far, sign * mean.value)
+
+
+def _not_drawn(sample: JudgedSample) -> str:
+    """Return why the labels are no random sample of all parts; "" if they are."""
+    is_drawn = np.isfinite(sample.chances)
+    if is_drawn.all() or not is_drawn.any():
+        return "" if is_drawn.all() else NOT_DRAWN
+    names = [name for name in np.unique(sample.strata[~is_drawn]).tolist() if name]
+    where = f"in {', '.join(names[:3])}" if names else "of some dimension"
+    return f"nobody rated a drawn answer {where}{' …' if len(names) > 3 else ''}, so there is no interval"
 
 
 def _with(result: RectifiedMean, interval: Interval, reason: str) -> RectifiedMean:

@@ -1,8 +1,8 @@
 """The mean of answers that several people gave to several items, with an interval over both. Pure.
 
 People and items vary at once: another sample of either gives another mean. The variance is the two-way
-cluster-robust one of Cameron, Gelbach and Miller (2011). Coverage is simulated: ``python -m benchmarks
-ceiling``, table in docs/intervals.md.
+cluster-robust one of Cameron, Gelbach and Miller (2011), with Satterthwaite's degrees of freedom. Coverage is
+simulated: ``python -m benchmarks ceiling``, table in docs/intervals.md.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from tasks.metrics.intervals import MIN_CLUSTERS, from_scale, to_scale
+from tasks.metrics.intervals import MIN_CLUSTERS, few_others, from_scale, to_scale
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
 MIN_PEOPLE = 5
 """Least number of people with which the interval reaches its coverage."""
 TOO_FEW_PEOPLE = f"fewer than {MIN_PEOPLE} people"
 TOO_FEW_CLUSTERS = f"fewer than {MIN_CLUSTERS} clusters of items"
+MIN_ANSWERS_IF_RARE = 240
+"""Fewest answers if right or wrong is rare; with fewer, intervals hold the mean in 98 %."""
 NO_SPREAD = "all scores are the same"
+_OF_DF = 0.75  # chosen in simulation: skewed scores of few people vary more than their spread shows
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,24 @@ def two_way_mean(
     )
     n_people, n_clusters = int(person.max()) + 1, int(cluster.max()) + 1
     counts = (n_people, int(item.max()) + 1, n_clusters)
-    if n_people < MIN_PEOPLE or n_clusters < MIN_CLUSTERS:
-        reason = TOO_FEW_PEOPLE if n_people < MIN_PEOPLE else TOO_FEW_CLUSTERS
-        return TwoWayMean(mean, None, reason, *counts)
     variance = max(of_people + of_clusters - of_cells, of_people, of_clusters)
-    half = float(stdtrit(min(n_people, n_clusters) - 1, 0.975)) * math.sqrt(variance)
-    if half <= 1e-12:
-        return TwoWayMean(mean, None, NO_SPREAD, *counts)
+    if reason := _too_few(values, n_people, n_clusters, variance):
+        return TwoWayMean(mean, None, reason, *counts)
+    own, others = max(of_people - of_cells, 0.0), max(of_clusters - of_cells, 0.0)
+    rest = max(variance - own - others, 0.0) / 2  # of single answers, which both people and clusters repeat
+    squares = (own + rest) ** 2 / (n_people - 1) + (others + rest) ** 2 / (n_clusters - 1)
+    df = max(1.0, _OF_DF * variance**2 / squares)
+    half = float(stdtrit(df, 0.975)) * math.sqrt(variance)
     return TwoWayMean(mean, _around(mean, half, bounds), "", *counts)
+
+
+def _too_few(values: FloatArray, n_people: int, n_clusters: int, variance: float) -> str:
+    """Return why such answers have no interval; "" if they have one."""
+    if n_people < MIN_PEOPLE:
+        return TOO_FEW_PEOPLE
+    if n_clusters < MIN_CLUSTERS:
+        return TOO_FEW_CLUSTERS
+    return NO_SPREAD if variance <= 1e-24 else few_others(values, "answers", MIN_ANSWERS_IF_RARE)
 
 
 def _variance(deviations: FloatArray, code: IntArray) -> float:

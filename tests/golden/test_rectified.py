@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.show.boards import leaderboard, sql_variables
-from deployments.show.rectified import compared, rectified
+from deployments.show import rectified_tables
+from deployments.show.boards import leaderboard, rectified_lines, sql_variables
+from deployments.show.rectified import rectified
+from deployments.show.rectified_tables import compared
 from flows.comparison import ComparedRuns, chosen_pairs, differences
 from flows.runs import every_finished
 from tasks.metrics.ppi import NOT_DRAWN
@@ -131,6 +133,23 @@ def test_the_board_as_data_has_rectified_columns_once_people_rated(finished: Hom
 
 
 @pytest.mark.slow
+def test_without_ratings_a_board_says_what_a_sample_would_give(
+    finished: Homes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = Warehouse.open(finished("proverbs"))
+    config = warehouse.query("SELECT any_value(config_hash) FROM run WHERE evaluation = 'proverbs'").item()
+    assert rectified_lines(warehouse, config) == []  # 12 answers are too few for an interval
+    monkeypatch.setattr(rectified_tables, "MIN_LABELS", 12)
+    (line,) = rectified_lines(warehouse, config)
+    assert line["rectified"] == "–"
+    assert line["note"].startswith(
+        "nobody rated a drawn sample: 12 ratings of a model would give an interval"
+    )
+    rate(warehouse, "best", 0)
+    assert {each["labels"] for each in rectified_lines(warehouse, config)} <= {"11 of 11", "12 of 12"}
+
+
+@pytest.mark.slow
 def test_people_may_change_the_order_of_two_models(finished: Homes) -> None:
     warehouse = Warehouse.open(finished("proverbs"))
     pairs = chosen_pairs(every_finished(warehouse), ComparedRuns("fake-a", "served-m", "proverbs"))
@@ -166,3 +185,20 @@ def test_packs_of_one_benchmark_share_a_mean_unless_items_have_one_name(fresh: H
         else:
             assert (each.row.value, each.units) == (None, ())
             assert "items of one name" in str(each.row.unscored_reason)
+
+
+@pytest.mark.slow
+def test_ratings_keep_the_meaning_that_the_judge_gave_their_words(finished: Homes) -> None:
+    """The rubric's file has other verdicts later; a word that no judge used cannot be read any more."""
+    home = finished("proverbs")
+    warehouse = Warehouse.open(home)
+    rate(warehouse, "best", 0)
+    before = rectified(warehouse)
+    rubric = home / "packs" / "proverbs" / "meaning.toml"
+    rubric.write_text(rubric.read_text().replace("YES", "MAYBE").replace("NO", "YES"))
+    assert [each.row for each in rectified(warehouse)] == [each.row for each in before]
+    with warehouse.write() as connection:
+        connection.execute("UPDATE human_answer SET value = 'FINE' WHERE value = 'YES'")
+    for each in rectified(warehouse):
+        assert each.row.value is None
+        assert "people rated meaning with 'FINE'" in str(each.row.unscored_reason)

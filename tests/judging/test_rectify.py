@@ -10,6 +10,7 @@ import pytest
 
 from tasks.judging.audit import JudgedAnswer, population_of, random_sample
 from tasks.judging.rectify import JudgedPart, Label, judged_sample, labels_of
+from tasks.metrics.ppi import rectified_mean
 
 CODES = [f"a{n}" for n in range(4)]
 POPULATION = population_of(CODES)
@@ -26,17 +27,18 @@ def label(code: str = "a0", rating: float = 1.0, study: str = "one", **fields: o
 
 
 RULES: dict[str, tuple[list[Label], list[float], float]] = {
-    "drawn": ([label()], [1.0], 0.5),
-    "drawn by two studies": ([label(), label(study="two")], [1.0], 0.75),
-    "drawn by one of two studies": ([label(), label("a1", 0.0, "two")], [1.0, 0.0], 0.75),
-    "two people": ([label(), label(rating=0.0)._replace(annotator="p002")], [0.5], 0.5),
+    "drawn": ([label()], [1.0], 0.25),
+    "drawn by two studies": ([label(), label(study="two")], [1.0], 0.25),
+    "drawn by one of two studies": ([label(), label("a1", 0.0, "two")], [1.0, 0.0], 0.5),
+    "two people": ([label(), label(rating=0.0)._replace(annotator="p002")], [0.5], 0.25),
     "old study": ([label(chance=None, population=None)], [1.0], math.nan),
     "of other answers": ([label(population="other")], [1.0], math.nan),
     "of another stratum": ([label(stratum="t")], [1.0], math.nan),
-    "drawn beside old": ([label(), label("a1", study="old", chance=None)], [1.0], 0.5),
-    "another model's or older words": ([label("b0")], [], 0.5),
+    "drawn beside old": ([label(), label("a1", study="old", chance=None)], [1.0], 0.25),
+    "drawn, and rated in an old study": ([label(), label(rating=0.0, study="old", chance=None)], [1.0], 0.25),
+    "another model's or older words": ([label("b0")], [], math.nan),
 }
-"""Ratings -> the labels that count, in order, and every answer's chance."""
+"""Ratings -> the labels that count, in order, and every answer's chance: the rated share of its stratum."""
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -45,6 +47,22 @@ def test_rules_of_ratings(rule: str) -> None:
     sample = judged_sample(parts(), POINTS, labels_of(ratings), {"s": POPULATION}, 0.0)
     assert sample.labels[sample.known].tolist() == expected
     np.testing.assert_allclose(sample.chances, np.full(4, chance))
+
+
+def test_answers_that_are_rated_stand_for_their_stratum_however_few_of_those_drawn_are_rated() -> None:
+    """Of stratum s all is rated, of t one answer of six; people like those of s alone."""
+    own = [JudgedPart(f"a{n}", f"i{n}", 0.5, "s" if n < 6 else "t", "", float) for n in range(12)]
+    ratings = [label(f"a{n}", float(n < 6), stratum="s" if n < 6 else "t") for n in range(7)]
+    populations = {"s": POPULATION, "t": POPULATION}
+    points = {part.unit: (part.score, part.unit) for part in own}
+    assert rectified_mean(
+        judged_sample(own, points, labels_of(ratings), populations, 0.0)
+    ).value == pytest.approx(0.5)
+    without = judged_sample(own, points, labels_of(ratings[:6]), populations, 0.0)
+    assert (
+        rectified_mean(without).reason
+        == "nobody rated a drawn answer of some dimension, so there is no interval"
+    )
 
 
 def test_lost_answers_are_fixed_and_other_verdicts_than_the_stored_are_refused() -> None:

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 from benchmarks.ppi import HIGH, LOW, NUMBERS, Cell, bar
+from deployments.show.rectified import Estimate
+from deployments.show.rectified_tables import difference
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.ppi import (
     MIN_STRATUM,
     NO_LABELS,
     NOT_DRAWN,
     JudgedSample,
+    among,
     expected_width,
     is_beyond,
     labels_needed,
@@ -69,6 +72,15 @@ def test_values_and_intervals_are_those_of_ppi_python(row: dict[str, str]) -> No
     assert own.interval is not None
     width = float(row["high"]) - float(row["low"])  # by the normal distribution, and without a skewed end
     assert 0.98 * width < own.interval[1] - own.interval[0] < 1.12 * width
+
+
+@pytest.mark.parametrize("n_errors", [0, 1])
+def test_a_judge_of_whom_no_error_is_seen_has_no_part(n_errors: int) -> None:
+    truth = (np.arange(3000) % 2).astype(np.float64)
+    scores = np.where(np.arange(3000) < n_errors, 1 - truth, truth)
+    one = sample(3000, 40, scores=scores, labels=np.where(np.arange(3000) < 40, truth, np.nan))
+    own, alone = rectified_mean(one, SHARE), rectified_mean(one, SHARE, 0.0)
+    assert (own.weight == 0) == (own.interval == alone.interval) == (n_errors == 0)
 
 
 def test_unequal_chances_are_weighed_so_that_nobody_counts_twice() -> None:
@@ -143,12 +155,42 @@ def test_what_a_judge_gets_wrong_about_two_models_alike_is_no_difference() -> No
     assert abs(value) < 0.02
 
 
+def test_only_the_labels_of_common_items_count_for_a_difference() -> None:
+    one, other = sample(seed=1), sample(seed=2)  # items 0 to 79 have labels
+    names = tuple(f"{n:03}" for n in range(200))
+    row: Any = None
+    first = Estimate(row, units=names, sample=one)
+    shared, some = np.arange(200) >= 80, np.arange(200) >= 60
+    assert difference(first, Estimate(row, units=names, sample=other))[1] is not None
+    for kept, reason in ((shared, NO_LABELS), (some, "20 labels, an interval needs 30")):
+        units = tuple(name for name, is_kept in zip(names, kept, strict=True) if is_kept)
+        _, interval, why = difference(first, Estimate(row, units=units, sample=among(other, kept)))
+        assert (interval, why) == (None, reason)
+    kept = among(one, some)
+    assert (kept.units.tolist(), kept.known.sum()) == (list(range(140)), 20)
+
+
 @pytest.mark.heavy
 def test_rectified_means_hold_the_truth_where_raw_means_do_not() -> None:
     one = bar(400)
     assert LOW - 0.01 <= one["rectified"] <= HIGH + 0.01
     assert one["raw"] < 0.2
     assert one["width"] < one["alone"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.05])
+def test_intervals_hold_the_truth_though_the_judge_errs_seldom(share: float) -> None:
+    """With a weight for a judge of whom no error is seen it is 0.96, 0.77, 0.86."""
+    held = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random(3000) < 0.5).astype(np.float64)
+        scores = np.where((truth == 0) & (rng.random(3000) < 2 * share), 1.0, truth)
+        labels = np.where(np.arange(3000) < 40, truth, np.nan)
+        ends = rectified_mean(sample(3000, 40, scores=scores, labels=labels), SHARE).interval
+        held += [ends[0] <= 0.5 <= ends[1]] if ends else []
+    assert np.mean(held) >= 0.92
 
 
 @pytest.mark.heavy
@@ -172,6 +214,17 @@ def test_the_plan_expects_about_the_width_that_comes() -> None:
     assert labels_needed(sample(400), wanted[1], 0.9) == 80
     assert labels_needed(sample(400), 0.001, 0.9) is None
     np.testing.assert_allclose(wanted, widths, rtol=0.35)
+
+
+def test_a_plan_takes_people_to_say_yes_and_no_though_a_judge_gives_grades_or_always_the_same() -> None:
+    """Without it the plan was 30 labels for any width of a judge who always says the same."""
+    one = sample(400, 100, scores=np.random.default_rng(0).integers(0, 2, 400).astype(np.float64))
+    same, close = (replace(one, scores=scores) for scores in (np.ones(400), 0.5 + one.scores / 50))
+    unrated = [replace(each, labels=np.full(400, np.nan)) for each in (one, same, close)]
+    widths = [expected_width(each, 100, 0.0, 0.25) for each in unrated]
+    assert widths == pytest.approx([widths[0]] * 3, rel=0.02)
+    assert expected_width(unrated[1], 100, 0.0) == 0
+    assert labels_needed(unrated[1], 0.2, 0.0, 0.25) == labels_needed(unrated[0], 0.2, 0.0, 0.25)
 
 
 def _is_beyond(p: float, null: float, n_labels: int, seed: int) -> bool | None:

@@ -92,7 +92,7 @@ SELECT one->>'evaluation' AS evaluation, one->>'config_hash' AS config_hash, one
     one->>'ratings' AS ratings, one->>'run_id' AS run_id
 FROM (SELECT unnest(getvariable('rectified_means')::VARCHAR[])::JSON AS one);
 
-COMMENT ON VIEW rectified IS 'Means of judges'' scores beside the same means rectified by people''s ratings of a drawn sample (docs/intervals.md), of the newest runs whose answers people rated. Computed when it is read, so only by culturemeter sql, Python and the pages; other programs find no rows.';
+COMMENT ON VIEW rectified IS 'Means that people would give, estimated from all verdicts of a judge and from people''s ratings of a drawn sample (docs/intervals.md), of the newest runs whose answers people rated. A gap above 0 says that the judge scores higher than people, and the interval holds whatever the judge gets wrong. Computed when it is read, so only by culturemeter sql, Python and the pages; other programs find no rows.';
 COMMENT ON COLUMN rectified.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN rectified.metric IS 'Judged headline, metric.metric, with _rectified after it.';
 COMMENT ON COLUMN rectified.source IS 'Empty for the model''s own answers, else the null texts, such as shuffled.';
