@@ -35,7 +35,8 @@ from tasks.loop.until import VERSION, Order, Rule, expected, is_decided, look
 from tasks.metrics.types import FloatArray
 
 OTHER_TABLE = "until_other"
-"""Name of the table with the other model's points: config_hash, metric, unit and value, oldest first."""
+"""Name of the table of finished runs, oldest first: model and config_hash, and the other model's points with
+metric, unit and value."""
 SHARE_SENT, DIFFERENCE = "share_sent", "difference_from_other"
 
 
@@ -109,8 +110,16 @@ class UntilStudy:
         return own
 
     def config_hash(self) -> str:
-        """Implement ``contract.Study``; no full run shares it, nor another rule, order or other model."""
-        own = [self.whole.config_hash(), "until", VERSION, str(self.rule), self.params.seed]
+        """Implement ``contract.Study``; no full run shares it, nor another rule, order or other model, which
+        its scores stand for: it may have several names.
+        """
+        own = [
+            self.whole.config_hash(),
+            "until",
+            VERSION,
+            str(self.rule._replace(other="")),
+            self.params.seed,
+        ]
         return digest([*own, sorted(self.other.items())] if self.other else own)
 
     @cached_property
@@ -205,11 +214,20 @@ class UntilStudy:
         scores[np.sort(self.order.sequence[:n])] = own
         return Sent(part, n, answers, scores, reasons, lost)
 
-    def looked_at(self, scores: FloatArray) -> FloatArray:
-        """Return [items] in [0, 1] what the rule looks at; NaN where it is not known."""
-        if self.other:
-            scores = scores - np.array([self.other.get(name, np.nan) for name in self.order.names])
-        return np.asarray((scores - self.bounds[0]) / (self.bounds[1] - self.bounds[0]))
+    def looked_at(self, sent: Sent) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Return [items] in [0, 1] what the rule looks at, NaN where it is not known, and the same with the
+        least and with the greatest score of each that was sent and has none.
+        """
+        is_lost = np.isnan(sent.scores)
+        is_lost[self.order.sequence[sent.n :]] = False
+        others = np.array([self.other.get(name, np.nan) if self.other else 0.0 for name in self.order.names])
+        low, high = self.bounds
+
+        def shares(scores: FloatArray) -> FloatArray:
+            return np.asarray((scores - others - low) / (high - low))
+
+        least, greatest = (np.where(is_lost, end, sent.scores) for end in self.mean.metric(self.whole)[1])
+        return shares(sent.scores), (shares(least), shares(greatest))
 
     def decides(self, place: int, completions: Completions) -> bool:
         """Return whether a look ends the run; the last one does."""
@@ -218,9 +236,9 @@ class UntilStudy:
             return False
         if place == len(self.order.looks) - 1:
             return True
-        scores = self.looked_at(self.sent(place, completions).scores)
-        n = self.order.looks[place]
-        if not is_decided(self.order, self.sized, scores, n, self.target(completions)):
+        sent = self.sent(place, completions)
+        scores, filled = self.looked_at(sent)
+        if not is_decided(self.order, self.sized, scores, sent.n, self.target(completions), filled):
             self.undecided.add(key)
             return False
         return True
@@ -270,7 +288,11 @@ def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluati
             return whole
         if refused := mean.refused(whole):
             raise ValueError(f"--until: {evaluation.name}: {refused}: run it whole")
-        rule = Rule.parsed(params.until)
+        rule, (metric, bounds) = Rule.parsed(params.until), mean.metric(whole)
+        if rule.width >= bounds[1] - bounds[0]:
+            raise ValueError(
+                f"--until: {rule} says nothing of {metric}, which lies in {bounds[0]:g} to {bounds[1]:g}"
+            )
         other = _other(evaluation.name, rule, mean, whole, tables) if rule.kind == "separates" else {}
         return UntilStudy(whole, evaluation, mean, other)
 
@@ -334,15 +356,17 @@ def _other(name: str, rule: Rule, mean: ItemMean, whole: Any, tables: Mapping[st
         ValueError: it has no full run under this configuration.
     """
     config, metric = comparable(whole), mean.metric(whole)[0]
+    runs = [row for row in tables.get(OTHER_TABLE, ()) if row["config_hash"] == config]
     found = {
         str(row["unit"]): float(row["value"])
-        for row in tables.get(OTHER_TABLE, ())
-        if row["config_hash"] == config and row["metric"] == metric and row["value"] is not None
+        for row in runs
+        if row["value"] is not None and row["metric"] == metric
     }
     if not found.keys() & {item for item, _ in mean.items(whole)}:
+        known = ", ".join(dict.fromkeys(row["model"] for row in runs)) or "none"
         raise ValueError(
-            f"--until: {rule.other} has no finished full run under configuration {config}: "
-            f"culturemeter run {name} -m {rule.other}, with the same options, gives it one"
+            f"--until: {rule.other} has no finished full run under configuration {config} (models that have "
+            f"one: {known}): culturemeter run {name} -m {rule.other}, with the same options, gives it one"
         )
     return found
 
@@ -378,11 +402,13 @@ def _rows(study: UntilStudy, cohort: Cohort[Any], shared: Any) -> Tables:
 def _model_rows(study: UntilStudy, sent: Sent, null: float | None) -> Iterator[Metric]:
     n_all, known = len(study.order.names), int((~np.isnan(sent.scores)).sum())
     counts = known, sent.n - known
-    seen = look(study.order, study.sized, study.looked_at(sent.scores), sent.n)
+    scores, filled = study.looked_at(sent)
+    seen = look(study.order, study.sized, scores, sent.n, filled=filled)
     headline, own = study, seen
     if study.other:  # the difference decides; the headline has an interval of its own
         headline = replace(study, other={})
-        own = look(study.order, Rule("beyond-null"), headline.looked_at(sent.scores), sent.n)
+        scores, filled = headline.looked_at(sent)
+        own = look(study.order, Rule("beyond-null"), scores, sent.n, filled=filled)
     if own.value is None:
         yield unscored(study.metric, OVERALL, main_reason(sent.reasons), sent.n, null)
     else:

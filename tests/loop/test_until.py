@@ -25,6 +25,8 @@ sizes = st.lists(st.integers(1, 40), min_size=1, max_size=30)
     [
         ("beyond-null", Rule("beyond-null")),
         (" width  .05 ", Rule("width", 0.05)),
+        ("width 0.0000001", Rule("width", 1e-7)),
+        ("width 0.0123456789", Rule("width", 0.0123456789)),
         ("separates gpt 5", Rule("separates", other="gpt 5")),
     ],
 )
@@ -96,6 +98,25 @@ def test_interval_holds_the_value_and_what_is_not_sent_has_no_effect(own: list[i
     if seen.interval:
         assert seen.value is not None
         assert seen.interval[0] <= seen.value <= seen.interval[1]
+
+
+@given(sizes, st.integers(0, 99), st.floats(0, 0.5))
+@settings(max_examples=25)
+def test_lost_answers_decide_nothing_that_any_values_of_them_would_not(
+    own: list[int], seed: int, share: float
+) -> None:
+    generator = np.random.default_rng(seed)
+    one, n = order(own, seed), sum(own)
+    scores = np.where(generator.random(n) < share, np.nan, generator.random(n))
+    is_lost = np.isnan(scores)
+    filled = np.where(is_lost, 0.0, scores), np.where(is_lost, 1.0, scores)
+    seen = look(one, BEYOND, scores, n, 0.4, filled)
+    for value in (0.0, 0.3, 1.0):
+        whole = look(one, BEYOND, np.where(is_lost, value, scores), n, 0.4)
+        assert whole.is_decided or not seen.is_decided
+        if seen.interval and whole.interval:
+            assert seen.interval[0] <= whole.interval[0] + 1e-9
+            assert whole.interval[1] - 1e-9 <= seen.interval[1]
 
 
 def test_a_null_that_is_not_known_decides_nothing() -> None:
