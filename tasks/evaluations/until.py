@@ -440,24 +440,28 @@ def _of_headline(frame: pl.DataFrame, config: str) -> pl.DataFrame:
 
 
 def _catalogue(more: Callable[[Any], Rows]) -> Callable[[Any], Rows]:
-    """Return the function that makes further rows of the table metric, with those of an until-run."""
+    """Return the function that makes further rows of the table metric, with those of an until-run, which are
+    the same for every rule.
+    """
 
-    def row(metric: str, label: str, about: str, low: float, source: str) -> dict[str, Any]:
+    def row(metric: str, label: str, unit: str, low: float, high: float, about: str) -> dict[str, Any]:
         return {
-            "metric": metric, "label": label, "is_headline": False, "unit": "fraction", "range_low": low,
-            "range_high": 1.0, "direction": "none", "description": about, "null_baseline": "none",
-            "unscored_when": "nothing was answered", "source": source,
+            "metric": metric, "label": label, "is_headline": False, "unit": unit, "range_low": low,
+            "range_high": high, "direction": "none", "description": about, "null_baseline": "none",
+            "unscored_when": "nothing was answered", "source": "Waudby-Smith and Ramdas (2024)",
         }  # fmt: skip
 
     def rows(study: Any) -> Rows:
         if not isinstance(study, UntilStudy):
             return more(study)
-        about = f"Share of the items that were sent, until {study.rule}; the interval holds at every look."
-        own = [row(SHARE_SENT, "Share sent", about, 0.0, "Waudby-Smith and Ramdas (2024)")]
-        if study.other:
-            about = f"Mean score minus that of {study.rule.other}, item by item, over the items sent."
-            own.append(row(DIFFERENCE, "Difference", about, -1.0, "Waudby-Smith and Ramdas (2024)"))
-        return [*more(study.whole), *own]
+        low, high = study.mean.metric(study.whole)[1]
+        sent = "Share of the items that a run with --until sent; the headline's interval holds at every look."
+        other = "Mean score minus that of the model after separates, item by item, over the items sent."
+        return [
+            *more(study.whole),
+            row(SHARE_SENT, "Share sent", "fraction", 0.0, 1.0, sent),
+            row(DIFFERENCE, "Difference", "difference", low - high, high - low, other),
+        ]
 
     return rows
 

@@ -184,6 +184,11 @@ def test_model_is_separate_from_another_ones_full_run(warehouse: Warehouse, far:
     assert own["difference_from_other"]["ci_low"] > 0
     assert own["share_sent"]["value"] < 0.5
     assert own["accuracy"]["ci_low"] < own["accuracy"]["value"] <= own["accuracy"]["ci_high"]
+    run("strong", until="width 0.3")
+    sql = "SELECT metric, range_low FROM metric WHERE evaluation = ? AND source LIKE 'Waudby%' ORDER BY ALL"
+    assert warehouse.query(sql, [OWN.name]).rows() == [("difference_from_other", -1), ("share_sent", 0)], (
+        "the catalogue is the evaluation's, not that of the last rule"
+    )
 
 
 @pytest.mark.parametrize(
