@@ -52,6 +52,7 @@ class ItemMean:
         scores: that study, answers -> [items] scores, NaN where unscored; why unscored; why lost ("": not).
         null: study, result of ``shared.read`` -> the null of all items; None if it is not known.
         refused: study -> why its headline is no such mean, in one line; "": it is.
+        is_lower: study -> whether less is better.
     """
 
     metric: Callable[[Any], tuple[str, tuple[float, float]]]
@@ -61,6 +62,7 @@ class ItemMean:
     scores: Callable[[Any, Any], tuple[FloatArray, Reasons, Reasons]]
     null: Callable[[Any, Any], float | None]
     refused: Callable[[Any], str] = lambda study: ""
+    is_lower: Callable[[Any], bool] = lambda study: False
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,8 @@ class UntilStudy:
         if self.rule.kind != "width":
             null = self.own_null if self.rule.kind == "beyond-null" else 0.0
             target = 0.0 if null is None else self.scaled(null)
-        n, (mean, imagined) = len(self.order.names), expected(self.order, self.sized, target)
+        best = float(not self.mean.is_lower(self.whole))
+        n, (mean, imagined) = len(self.order.names), expected(self.order, self.sized, target, best)
         words = f"until {self.rule}: expected {mean:,.0f} of {n:,} items if a model {imagined}; at most all"
         return mean, words
 

@@ -242,13 +242,13 @@ def stop(order: Order, rule: Rule, scores: FloatArray, target: float | None = No
     return order.looks[low]
 
 
-def expected(order: Order, rule: Rule, target: float) -> tuple[float, str]:
+def expected(order: Order, rule: Rule, target: float, best: float = 1.0) -> tuple[float, str]:
     """Return the mean number of items sent in imagined runs, and what they imagine, in words.
 
     Against a null the model scores midway between it and the best; another model differs by ``GAP``.
     """
     generator = np.random.Generator(np.random.PCG64(order.seed))
-    n, share = len(order.names), (1 + target) / 2 if rule.kind == "beyond-null" else 0.5
+    n, share = len(order.names), (best + target) / 2 if rule.kind == "beyond-null" else 0.5
     sent = []
     for _ in range(DRAWS):
         if rule.kind == "separates":

@@ -133,6 +133,7 @@ def test_forecast_is_of_the_rule() -> None:
     few, words = expected(order([1] * 1000), BEYOND, 0.3)
     assert few < 100
     assert "0.65" in words
+    assert "0.15" in expected(order([1] * 1000), BEYOND, 0.3, best=0.0)[1], "midway to 0 where less is better"
     many, _ = expected(order([1] * 1000, by_cluster=False), Rule("width", 0.1), 0.0)
     assert 400 < many < 600
 
