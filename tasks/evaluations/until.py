@@ -271,12 +271,14 @@ class UntilStudy:
 
     def _has_begun(self, place: int, completions: Completions) -> bool:
         """Return whether there are answers to items that a look is the first to have."""
-        before = _units(self.mean.ask(self.part(place - 1), completions), completions)
-        requests = self.mean.ask(self.part(place), completions)
-        return any(
-            completions.answered(request) - before.get(request.hash(completions.engine(request)), set())
-            for request in requests
-        )
+
+        def asked(at: int) -> Iterator[tuple[str, Request[Any]]]:
+            for request in self.mean.ask(self.part(at), completions):
+                yield request.hash(completions.engine(request)), request
+
+        before = {(name, unit) for name, request in asked(place - 1) for unit in request.units}
+        own = ((name, unit) for name, request in asked(place) for unit in completions.answered(request))
+        return any(each not in before for each in own)
 
 
 def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluation[Any, Any, Any]:
@@ -372,14 +374,6 @@ def _other(name: str, rule: Rule, mean: ItemMean, whole: Any, tables: Mapping[st
             f"one: {known}): culturemeter run {name} -m {rule.other}, with the same options, gives it one"
         )
     return found
-
-
-def _units(requests: Iterable[Request[Any]], completions: Completions) -> dict[str, set[str]]:
-    """Return request hash -> units."""
-    units: dict[str, set[str]] = {}
-    for request in requests:
-        units.setdefault(request.hash(completions.engine(request)), set()).update(request.units)
-    return units
 
 
 def _rows(study: UntilStudy, cohort: Cohort[Any], shared: Any) -> Tables:
