@@ -62,7 +62,7 @@ def until_looks(sizes: Sizes) -> None:
         "| weekly look | wrong in a year | a drop of 0.15 in week 26 is found in its week | within a month |"
     )
     show("| --- " * 4 + "|")
-    for name, *shares in measure(year, draws=max(4, sizes.simulations // 2))["lines"]:
+    for name, *shares in measure(year, draws=max(4, sizes.simulations // 4))["lines"]:
         show(f"| {name} | {' | '.join(f'{share:.3f}' for share in shares)} |")
 
 

@@ -90,6 +90,10 @@ def test_numbers_of_every_such_evaluation_are_the_same_before_and_after_a_full_r
     compared = list(recomputed(lambda _: own))
     assert [(each.reason, each.differences) for each in compared] == [("", [])] * 3
     for config in configs[:2]:
+        board = warehouse.query(
+            f"FROM leaderboard_{own.name} WHERE config_hash = ? AND NOT is_null", [config]
+        )
+        assert board.height == 1, "a run that ended early is on its board"
         assert 0 < numbers(warehouse, config, "fake-a")["share_sent"]["value"] <= 1
     assert numbers(warehouse, configs[1], "fake-a")["share_sent"]["value"] < 1
 
@@ -122,8 +126,9 @@ def test_run_ends_once_the_model_is_beyond_the_null_and_a_full_run_is_as_if_it_h
     assert null["accuracy"]["value"] == pytest.approx(0.7)
     assert null["accuracy"]["profile"] == "custom, until beyond-null"
     said = sent(warehouse, OWN.name, config)
+    ends = f"[{null['accuracy']['ci_low']:.3f}, {null['accuracy']['ci_high']:.3f}]"
     assert said[0].startswith(
-        "null: 120 of 120 items sent (100%) until beyond-null: its interval holds at every"
+        f"null: 120 of 120 items sent (100%) until beyond-null: its interval {ends} holds"
     )
     assert said[1].startswith(f"strong: {round(share * N)} of 120 items sent ")
     assert run_checks(warehouse)["n_violations"].sum() == 0
