@@ -51,7 +51,7 @@ def gates(sizes: Sizes) -> None:
         "| 52 looks at | policy says | wrong GO | wrong NO-GO | sequences |",
         "| --- | --- | --- | --- | --- |",
     )
-    for name, looks, wrong, draws in measure(sequences, draws=max(4, sizes.simulations // 2))["lines"]:
+    for name, looks, wrong, draws in measure(sequences, draws=max(4, sizes.simulations // 5))["lines"]:
         show(f"| {name} | looks = {looks} | {wrong[0]:.3f} | {wrong[1]:.3f} | {draws} |")
     share, draws = measure(decided, draws=sizes.simulations)["result"]
     show(f"with the items it asks for, {share:.2f} of {draws} undecided gates decide rightly")

@@ -36,7 +36,7 @@ WIDTHS = (0.2, 0.1, 0.05)
 
 def until(sizes: Sizes) -> None:
     """Print the tables of docs/until.md."""
-    draws = max(4, sizes.simulations // 20)
+    draws = max(4, sizes.simulations * 3 // 20)
     bar = measure(the_bar, draws=max(4, sizes.simulations // 2))["result"]
     show("1,000 items, right in 60 % against a null of 30 %: {:.3f} of them sent, {:.3f} wrong".format(*bar))
     show("| set | items | clusters | null + 0.1 | + 0.2 | + 0.3 | wrong at the null |", "| --- " * 7 + "|")
@@ -52,7 +52,7 @@ def until(sizes: Sizes) -> None:
         show(f"| {name} | {' | '.join(f'{s:.2f}' for s in sent)} | {missed:.3f} |")
     show("| clusters | sizes | correlation | means rise with size | interval misses at its end | draws |")
     show("| --- " * 6 + "|")
-    for line in measure(coverage, draws=draws)["lines"]:
+    for line in measure(coverage, draws=max(4, sizes.simulations // 5))["lines"]:
         show("| {} | {} | {} | {} | {:.3f} | {} |".format(*line))
 
 
@@ -75,6 +75,8 @@ def sets() -> Iterator[tuple[str, list[int]]]:
         paths = sorted((REFERENCE / table).glob("*.csv"))
         files = (csv.DictReader(path.open(encoding="utf-8", newline="")) for path in paths)
         yield name, sorted(Counter(row[column] for rows in files for row in rows).values())
+    if (facts := SHARED / "culturall_facts.json").is_file():
+        yield "CulturALL as published, regions", sorted(json.loads(facts.read_text())["regions"].values())
     if (SHARED / "click").is_dir():
         click = [
             item
@@ -212,30 +214,36 @@ def coverage(draws: int) -> Result:
 
 
 def year(draws: int, n: int = 100) -> Result:
-    """Return for four ways to look each week: the chance of a wrong alarm in a year, and of a right one in
+    """Return for five ways to look each week: the chance of a wrong alarm in a year, and of a right one in
     the week of a drop and within four weeks of it.
 
     A look compares a week's answers to 100 items with those of the week before, which is what ``drift`` does.
     The sequences bet on the items' differences, in one capital for the year, or in one begun anew each week,
-    of which each has an equal share.
+    of which each has an equal share. The last way compares a week with the means of all weeks before.
     """
-    ways = ("each week alone, 5 %", "each week alone, 5 % / 52", "one sequence for the year", "52 sequences")
+    ways = (
+        "each week alone, 5 %", "each week alone, 5 % / 52", "one sequence for the year", "52 sequences",
+        "against all weeks before, 5 % / 52",
+    )  # fmt: skip
     rng, found = np.random.default_rng(5), np.zeros((len(ways), 3))
     for _ in range(draws):
         chance = rng.beta(2, 1, n)
         for drop in (0.0, 0.15):
             alarms = np.zeros((len(ways), LOOKS), dtype=bool)
             before, differences = (rng.random(n) < chance).astype(float), list[FloatArray]()
+            total = before.copy()
             for week in range(LOOKS):
                 own = np.clip(chance - (drop if week >= LOOKS // 2 else 0.0), 0, 1)
                 after = (rng.random(n) < own).astype(float)
                 differences.append((after - before + 1) / 2)
-                p = mean_difference(after, before).p_value
-                alarms[0, week] = p is not None and p < LEVEL
-                alarms[1, week] = p is not None and p < LEVEL / LOOKS
+                p, of_all = (
+                    1.0 if (own_p := mean_difference(after, earlier).p_value) is None else own_p
+                    for earlier in (before, total / (week + 1))
+                )
+                alarms[[0, 1, 4], week] = p < LEVEL, p < LEVEL / LOOKS, of_all < LEVEL / LOOKS
                 alone = max(log_capital(x, 0.5).max() for x in (differences[-1], 1 - differences[-1]))
                 alarms[3, week] = alone >= math.log(2 * LOOKS / LEVEL)
-                before = after
+                before, total = after, total + after
             both = np.concatenate(differences)
             for x in (both, 1 - both):
                 over = log_capital(x, 0.5).reshape(LOOKS, n).max(axis=1) >= math.log(2 / LEVEL)

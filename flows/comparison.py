@@ -44,7 +44,10 @@ FROM pair QUALIFY count(*) OVER (PARTITION BY item) = 1 AND count(*) OVER (PARTI
 """Items of two runs that have other names but the same content: other programs hash documents otherwise."""
 
 UNSCORED = "a run has no value for it"
-NO_POINTS = "a run stored no points to compare: it has too few units, or older code made it (run it again)"
+NO_POINTS = (
+    "a run stored no points to compare: it has too few units, ended early (--until), or older code made it "
+    "(run it again)"
+)
 NOTHING_COMMON = "the runs have no item in common"
 ONE_COHORT = (
     "its classes come from the medians of one of the two models alone, which favours one: run both with "

@@ -1,7 +1,7 @@
 """Has a model moved since the last occasion? Paired headlines, and bit-equality of local engines' answers.
 
-p-values are Holm-adjusted over all headlines of all models compared, so unchanged models cause an event in
-fewer than 5 of 100 comparisons, or of 100 series of as many as ``looks`` says.
+p-values are Holm-adjusted over all headlines of all models compared, and looks share the level, so unchanged
+models cause an event in fewer than 5 of 100 years of weekly looks.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class DriftParams(BaseModel):
     profile: str | None = Field(None, description="only runs of this profile; empty: all")
     config: str | None = Field(None, description="only runs whose config_hash begins with this; empty: all")
     looks: int = Field(
-        1, ge=1, description="number of looks that keep the level of 5 % together, such as 52 in a year",
-    )  # fmt: skip
+        52, ge=1, description="number of looks that keep the level of 5 % together; 52: a year of weeks"
+    )
 
 
 @flow(name="drift", flow_run_name="drift", validate_parameters=True)

@@ -16,12 +16,13 @@ from tasks.packs import check
 from tasks.packs.folder import folder_of
 from tasks.packs.shape import ByName, PackContent, Shape
 from warehouse import Warehouse, WarehouseError, read_pack, read_points
+from warehouse.names import shown_name
 
-_OTHER = """
-SELECT r.run_id, r.config_hash, list(m.metric) AS headlines
+_RUNS = """
+SELECT r.run_id, r.model, r.config_hash, list(m.metric) AS headlines
 FROM run AS r JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline
-WHERE r.evaluation = ? AND r.model = ? AND r.status = 'finished'
-GROUP BY r.run_id, r.config_hash, r.finished_at ORDER BY r.finished_at, r.run_id
+WHERE r.evaluation = ? AND NOT r.is_null AND r.status = 'finished'
+GROUP BY r.run_id, r.model, r.config_hash, r.finished_at ORDER BY r.finished_at, r.run_id
 """
 
 
@@ -36,12 +37,16 @@ def tables_of(evaluation: Evaluation[Any, Any, Any], params: Params) -> ByName:
     }
     own = {name: warehouse.query(sql, knobs[name]).to_dicts() for name, sql in evaluation.tables.items()}
     if params.until.startswith(SEPARATES):
-        runs = warehouse.query(_OTHER, [evaluation.name, Rule.parsed(params.until).other]).to_dicts()
-        points = read_points(warehouse, {run["run_id"]: run["headlines"] for run in runs})
+        other = shown_name(warehouse, Rule.parsed(params.until).other)
+        runs = warehouse.query(_RUNS, [evaluation.name]).to_dicts()
+        found = read_points(
+            warehouse, {run["run_id"]: run["headlines"] for run in runs if run["model"] == other}
+        )
+        points = {run_id: frame.to_dicts() for run_id, frame in found.items()}
         own[OTHER_TABLE] = [
-            {**point, "config_hash": run["config_hash"]}
+            {"model": run["model"], "config_hash": run["config_hash"], **point}
             for run in runs
-            for point in points[run["run_id"]].to_dicts()
+            for point in points.get(run["run_id"]) or [{"value": None}]
         ]
     return own
 

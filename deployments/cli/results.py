@@ -246,8 +246,8 @@ def drift(
     config: Annotated[str | None, typer.Option(help="only runs whose config_hash begins with this")] = None,
     looks: Annotated[
         int,
-        typer.Option(min=1, help="number of looks that keep the level of 5 % together, such as 52 in a year"),
-    ] = 1,
+        typer.Option(min=1, help="number of looks that keep the level of 5 % together; 52: a year of weeks"),
+    ] = 52,
     form: As = Format.table,
     wide: Wide = False,
 ) -> None:
@@ -260,7 +260,7 @@ def drift(
 
     - `culturemeter drift`
 
-    - `culturemeter drift --days 8 --looks 52`
+    - `culturemeter drift --looks 1`
 
     - `culturemeter drift --days 8 --alert slack-webhook/lab`
     """

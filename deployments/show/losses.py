@@ -23,20 +23,23 @@ ORDER BY newest.model, l.role, l.engine, l.n_lost DESC, l.reason
 """
 _SENT = f"""
 {_NEWEST}
-SELECT newest.model, newest.params->>'until', round(v.value * v.n_scored)::INTEGER, v.n_scored
+SELECT newest.model, newest.params->>'until', round(v.value * v.n_scored)::INTEGER, v.n_scored,
+    h.value, h.ci_low, h.ci_high
 FROM metric_value AS v JOIN newest USING (run_id)
+LEFT JOIN metric_value AS h ON h.run_id = v.run_id AND h.slice_kind = 'overall' AND h.ci_low IS NOT NULL
+    AND h.metric <> 'difference_from_other'
 WHERE v.metric = 'share_sent' AND v.slice_kind = 'overall' ORDER BY newest.model
 """
 
 
 def sent(warehouse: Warehouse, evaluation: str, config: str) -> list[str]:
-    """Return a line for each model of a configuration whose runs end early: what it was sent, and what its
-    interval is.
+    """Return a line for each model of a configuration whose runs end early: what it was sent, its headline,
+    and what the interval is.
     """
     return [
         f"{model}: {n:,} of {n_all:,} items sent ({n / n_all:.0%}) until {rule}: "
-        f"{_INTERVAL[rule.startswith('width')]}"
-        for model, rule, n, n_all in warehouse.rows(_SENT, [evaluation, config]).rows
+        + ("it has no interval" if low is None else f"{value:.3f} [{low:.3f}, {high:.3f}]; {_holds(rule)}")
+        for model, rule, n, n_all, value, low, high in warehouse.rows(_SENT, [evaluation, config]).rows
     ]
 
 
@@ -45,11 +48,12 @@ def sent_and_lost(warehouse: Warehouse, evaluation: str, config: str) -> list[st
     return [*sent(warehouse, evaluation, config), *losses(warehouse, evaluation, config)]
 
 
-_INTERVAL = {
-    False: "its interval holds at every look, whenever the run ended",
-    True: "its interval is of the mean of these items alone, and holds at every look",
-}
-"""Whether the rule is a width -> what the interval is."""
+def _holds(rule: str) -> str:
+    """Return what the interval of a run with this rule is."""
+    if rule.startswith("width"):
+        return "its interval is of the mean of these items alone, and holds at every look"
+    return "its interval holds at every look, whenever the run ended"
+
 
 _WITHOUT = """
 SELECT r.model, v.unscored_reason, string_agg(DISTINCT m.label, ', ' ORDER BY m.label)

@@ -35,7 +35,8 @@ from tasks.loop.until import VERSION, Order, Rule, expected, is_decided, look
 from tasks.metrics.types import FloatArray
 
 OTHER_TABLE = "until_other"
-"""Name of the table with the other model's points: config_hash, metric, unit and value, oldest first."""
+"""Name of the table of finished runs, oldest first: model and config_hash, and the other model's points with
+metric, unit and value."""
 SHARE_SENT, DIFFERENCE = "share_sent", "difference_from_other"
 
 
@@ -51,6 +52,7 @@ class ItemMean:
         scores: that study, answers -> [items] scores, NaN where unscored; why unscored; why lost ("": not).
         null: study, result of ``shared.read`` -> the null of all items; None if it is not known.
         refused: study -> why its headline is no such mean, in one line; "": it is.
+        is_lower: study -> whether less is better.
     """
 
     metric: Callable[[Any], tuple[str, tuple[float, float]]]
@@ -60,6 +62,7 @@ class ItemMean:
     scores: Callable[[Any, Any], tuple[FloatArray, Reasons, Reasons]]
     null: Callable[[Any, Any], float | None]
     refused: Callable[[Any], str] = lambda study: ""
+    is_lower: Callable[[Any], bool] = lambda study: False
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,16 @@ class UntilStudy:
         return own
 
     def config_hash(self) -> str:
-        """Implement ``contract.Study``; no full run shares it, nor another rule, order or other model."""
-        own = [self.whole.config_hash(), "until", VERSION, str(self.rule), self.params.seed]
+        """Implement ``contract.Study``; no full run shares it, nor another rule, order or other model, which
+        its scores stand for: it may have several names.
+        """
+        own = [
+            self.whole.config_hash(),
+            "until",
+            VERSION,
+            str(self.rule._replace(other="")),
+            self.params.seed,
+        ]
         return digest([*own, sorted(self.other.items())] if self.other else own)
 
     @cached_property
@@ -151,7 +162,8 @@ class UntilStudy:
         if self.rule.kind != "width":
             null = self.own_null if self.rule.kind == "beyond-null" else 0.0
             target = 0.0 if null is None else self.scaled(null)
-        n, (mean, imagined) = len(self.order.names), expected(self.order, self.sized, target)
+        best = float(not self.mean.is_lower(self.whole))
+        n, (mean, imagined) = len(self.order.names), expected(self.order, self.sized, target, best)
         words = f"until {self.rule}: expected {mean:,.0f} of {n:,} items if a model {imagined}; at most all"
         return mean, words
 
@@ -205,11 +217,20 @@ class UntilStudy:
         scores[np.sort(self.order.sequence[:n])] = own
         return Sent(part, n, answers, scores, reasons, lost)
 
-    def looked_at(self, scores: FloatArray) -> FloatArray:
-        """Return [items] in [0, 1] what the rule looks at; NaN where it is not known."""
-        if self.other:
-            scores = scores - np.array([self.other.get(name, np.nan) for name in self.order.names])
-        return np.asarray((scores - self.bounds[0]) / (self.bounds[1] - self.bounds[0]))
+    def looked_at(self, sent: Sent) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Return [items] in [0, 1] what the rule looks at, NaN where it is not known, and the same with the
+        least and with the greatest score of each that was sent and has none.
+        """
+        is_lost = np.isnan(sent.scores)
+        is_lost[self.order.sequence[sent.n :]] = False
+        others = np.array([self.other.get(name, np.nan) if self.other else 0.0 for name in self.order.names])
+        low, high = self.bounds
+
+        def shares(scores: FloatArray) -> FloatArray:
+            return np.asarray((scores - others - low) / (high - low))
+
+        least, greatest = (np.where(is_lost, end, sent.scores) for end in self.mean.metric(self.whole)[1])
+        return shares(sent.scores), (shares(least), shares(greatest))
 
     def decides(self, place: int, completions: Completions) -> bool:
         """Return whether a look ends the run; the last one does."""
@@ -218,9 +239,9 @@ class UntilStudy:
             return False
         if place == len(self.order.looks) - 1:
             return True
-        scores = self.looked_at(self.sent(place, completions).scores)
-        n = self.order.looks[place]
-        if not is_decided(self.order, self.sized, scores, n, self.target(completions)):
+        sent = self.sent(place, completions)
+        scores, filled = self.looked_at(sent)
+        if not is_decided(self.order, self.sized, scores, sent.n, self.target(completions), filled):
             self.undecided.add(key)
             return False
         return True
@@ -250,12 +271,14 @@ class UntilStudy:
 
     def _has_begun(self, place: int, completions: Completions) -> bool:
         """Return whether there are answers to items that a look is the first to have."""
-        before = _units(self.mean.ask(self.part(place - 1), completions), completions)
-        requests = self.mean.ask(self.part(place), completions)
-        return any(
-            completions.answered(request) - before.get(request.hash(completions.engine(request)), set())
-            for request in requests
-        )
+
+        def asked(at: int) -> Iterator[tuple[str, Request[Any]]]:
+            for request in self.mean.ask(self.part(at), completions):
+                yield request.hash(completions.engine(request)), request
+
+        before = {(name, unit) for name, request in asked(place - 1) for unit in request.units}
+        own = ((name, unit) for name, request in asked(place) for unit in completions.answered(request))
+        return any(each not in before for each in own)
 
 
 def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluation[Any, Any, Any]:
@@ -270,7 +293,11 @@ def stoppable(evaluation: Evaluation[Any, Any, Any], mean: ItemMean) -> Evaluati
             return whole
         if refused := mean.refused(whole):
             raise ValueError(f"--until: {evaluation.name}: {refused}: run it whole")
-        rule = Rule.parsed(params.until)
+        rule, (metric, bounds) = Rule.parsed(params.until), mean.metric(whole)
+        if rule.width >= bounds[1] - bounds[0]:
+            raise ValueError(
+                f"--until: {rule} says nothing of {metric}, which lies in {bounds[0]:g} to {bounds[1]:g}"
+            )
         other = _other(evaluation.name, rule, mean, whole, tables) if rule.kind == "separates" else {}
         return UntilStudy(whole, evaluation, mean, other)
 
@@ -334,25 +361,19 @@ def _other(name: str, rule: Rule, mean: ItemMean, whole: Any, tables: Mapping[st
         ValueError: it has no full run under this configuration.
     """
     config, metric = comparable(whole), mean.metric(whole)[0]
+    runs = [row for row in tables.get(OTHER_TABLE, ()) if row["config_hash"] == config]
     found = {
         str(row["unit"]): float(row["value"])
-        for row in tables.get(OTHER_TABLE, ())
-        if row["config_hash"] == config and row["metric"] == metric and row["value"] is not None
+        for row in runs
+        if row["value"] is not None and row["metric"] == metric
     }
     if not found.keys() & {item for item, _ in mean.items(whole)}:
+        known = ", ".join(dict.fromkeys(row["model"] for row in runs)) or "none"
         raise ValueError(
-            f"--until: {rule.other} has no finished full run under configuration {config}: "
-            f"culturemeter run {name} -m {rule.other}, with the same options, gives it one"
+            f"--until: {rule.other} has no finished full run under configuration {config} (models that have "
+            f"one: {known}): culturemeter run {name} -m {rule.other}, with the same options, gives it one"
         )
     return found
-
-
-def _units(requests: Iterable[Request[Any]], completions: Completions) -> dict[str, set[str]]:
-    """Return request hash -> units."""
-    units: dict[str, set[str]] = {}
-    for request in requests:
-        units.setdefault(request.hash(completions.engine(request)), set()).update(request.units)
-    return units
 
 
 def _rows(study: UntilStudy, cohort: Cohort[Any], shared: Any) -> Tables:
@@ -378,11 +399,13 @@ def _rows(study: UntilStudy, cohort: Cohort[Any], shared: Any) -> Tables:
 def _model_rows(study: UntilStudy, sent: Sent, null: float | None) -> Iterator[Metric]:
     n_all, known = len(study.order.names), int((~np.isnan(sent.scores)).sum())
     counts = known, sent.n - known
-    seen = look(study.order, study.sized, study.looked_at(sent.scores), sent.n)
+    scores, filled = study.looked_at(sent)
+    seen = look(study.order, study.sized, scores, sent.n, filled=filled)
     headline, own = study, seen
     if study.other:  # the difference decides; the headline has an interval of its own
         headline = replace(study, other={})
-        own = look(study.order, Rule("beyond-null"), headline.looked_at(sent.scores), sent.n)
+        scores, filled = headline.looked_at(sent)
+        own = look(study.order, Rule("beyond-null"), scores, sent.n, filled=filled)
     if own.value is None:
         yield unscored(study.metric, OVERALL, main_reason(sent.reasons), sent.n, null)
     else:
@@ -414,24 +437,28 @@ def _of_headline(frame: pl.DataFrame, config: str) -> pl.DataFrame:
 
 
 def _catalogue(more: Callable[[Any], Rows]) -> Callable[[Any], Rows]:
-    """Return the function that makes further rows of the table metric, with those of an until-run."""
+    """Return the function that makes further rows of the table metric, with those of an until-run, which are
+    the same for every rule.
+    """
 
-    def row(metric: str, label: str, about: str, low: float, source: str) -> dict[str, Any]:
+    def row(metric: str, label: str, unit: str, low: float, high: float, about: str) -> dict[str, Any]:
         return {
-            "metric": metric, "label": label, "is_headline": False, "unit": "fraction", "range_low": low,
-            "range_high": 1.0, "direction": "none", "description": about, "null_baseline": "none",
-            "unscored_when": "nothing was answered", "source": source,
+            "metric": metric, "label": label, "is_headline": False, "unit": unit, "range_low": low,
+            "range_high": high, "direction": "none", "description": about, "null_baseline": "none",
+            "unscored_when": "nothing was answered", "source": "Waudby-Smith and Ramdas (2024)",
         }  # fmt: skip
 
     def rows(study: Any) -> Rows:
         if not isinstance(study, UntilStudy):
             return more(study)
-        about = f"Share of the items that were sent, until {study.rule}; the interval holds at every look."
-        own = [row(SHARE_SENT, "Share sent", about, 0.0, "Waudby-Smith and Ramdas (2024)")]
-        if study.other:
-            about = f"Mean score minus that of {study.rule.other}, item by item, over the items sent."
-            own.append(row(DIFFERENCE, "Difference", about, -1.0, "Waudby-Smith and Ramdas (2024)"))
-        return [*more(study.whole), *own]
+        low, high = study.mean.metric(study.whole)[1]
+        sent = "Share of the items that a run with --until sent; the headline's interval holds at every look."
+        other = "Mean score minus that of the model after separates, item by item, over the items sent."
+        return [
+            *more(study.whole),
+            row(SHARE_SENT, "Share sent", "fraction", 0.0, 1.0, sent),
+            row(DIFFERENCE, "Difference", "difference", low - high, high - low, other),
+        ]
 
     return rows
 

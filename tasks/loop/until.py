@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from tasks.metrics.gates import stretched
 from tasks.metrics.intervals import CORRELATION, MIN_CLUSTERS, SHARE, degrees_of_freedom, mean_interval
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
-VERSION = 1
+VERSION = 2
 """Part of an until-run's config_hash; raise it whenever the order, the looks or a rule change."""
 
 LEVEL = 0.05
@@ -63,11 +63,12 @@ class Rule(NamedTuple):
             return cls("separates", other=rest)
         if kind == WIDTH and re.fullmatch(r"\d*\.?\d+", rest) and float(rest) > 0:
             return cls("width", float(rest))
-        raise ValueError(f'{text!r}: write "beyond-null", "width 0.05" or "separates MODEL"')
+        raise ValueError('write "beyond-null", "width 0.05" or "separates MODEL"')
 
     def __str__(self) -> str:
-        """Return the rule as it is written, always in the same way."""
-        return " ".join(filter(None, (self.kind, f"{self.width:g}" if self.width else "", self.other)))
+        """Return the rule as it is written, always in the same way; ``parsed`` returns it again."""
+        width = np.format_float_positional(self.width, trim="-") if self.width else ""
+        return " ".join(filter(None, (self.kind, width, self.other)))
 
     @property
     def of_set(self) -> bool:
@@ -181,12 +182,20 @@ class Look(NamedTuple):
     is_decided: bool
 
 
-def look(order: Order, rule: Rule, scores: FloatArray, n: int, target: float | None = None) -> Look:
+Filled: TypeAlias = tuple[FloatArray, FloatArray] | None
+"""[items] scores with the least, and with the greatest, in place of lost ones; None: none is lost."""
+
+
+def look(
+    order: Order, rule: Rule, scores: FloatArray, n: int, target: float | None = None, filled: Filled = None
+) -> Look:
     """Return what is seen when the first n items of the order are answered.
 
     Args:
         scores: [items] in the order of ``Order.names``, in [0, 1]; NaN: not known, or not sent.
         target: the mean that the interval has to exclude, in [0, 1]; None: not known yet, so it never does.
+        filled: the scores with the least and the greatest value for each answer that is lost, so that losing
+            shows nothing of a model; a set's own mean is of the answers that a full run would have.
     """
     sent = order.sequence[:n]
     if not order.by_cluster:
@@ -194,22 +203,28 @@ def look(order: Order, rule: Rule, scores: FloatArray, n: int, target: float | N
         found = interval(known, LEVEL, population=len(order.names) - (n - known.size))
         width = found[1] - found[0] if found else math.inf
         return Look(float(known.mean()) if known.size else None, found, width <= rule.width)
-    layers = _layers(order, rule, scores, n)
-    if not layers:
+    if np.isnan(scores[sent]).all():
         return Look(None, None, False)
-    value = _mean(order, scores, sent)
-    ends = [interval(layer.means, layer.alpha, layer.weights) for layer in layers]
-    ends += [layer.whole for layer in layers]
-    low, high = (cut(end[side] for end in ends if end) for side, cut in ((0, max), (1, min)))
-    decides = target is not None and any(_excludes(layer, target) for layer in layers)
-    return Look(value, (min(low, value), max(high, value)), decides)
+    value, ends = _mean(order, scores, sent), list[list[float]]()
+    for side, own in enumerate(filled or (scores, scores)):
+        layers = _layers(order, rule, own, n)
+        each = [interval(layer.means, layer.alpha, layer.weights) for layer in layers]
+        ends.append([end[side] for end in [*each, *(layer.whole for layer in layers)] if end])
+    decides = is_decided(order, rule, scores, n, target, filled)
+    return Look(value, (min(max(ends[0]), value), max(min(ends[1]), value)), decides)
 
 
-def is_decided(order: Order, rule: Rule, scores: FloatArray, n: int, target: float | None = None) -> bool:
+def is_decided(
+    order: Order, rule: Rule, scores: FloatArray, n: int, target: float | None = None, filled: Filled = None
+) -> bool:
     """Return ``look(…).is_decided``, without the interval where it is not needed."""
     if not order.by_cluster:
         return look(order, rule, scores, n).is_decided
-    return target is not None and any(_excludes(layer, target) for layer in _layers(order, rule, scores, n))
+    return target is not None and any(
+        _side(layer, target) == side
+        for side, own in zip((1, -1), filled or (scores, scores), strict=True)
+        for layer in _layers(order, rule, own, n)
+    )
 
 
 def stop(order: Order, rule: Rule, scores: FloatArray, target: float | None = None) -> int:
@@ -227,13 +242,13 @@ def stop(order: Order, rule: Rule, scores: FloatArray, target: float | None = No
     return order.looks[low]
 
 
-def expected(order: Order, rule: Rule, target: float) -> tuple[float, str]:
+def expected(order: Order, rule: Rule, target: float, best: float = 1.0) -> tuple[float, str]:
     """Return the mean number of items sent in imagined runs, and what they imagine, in words.
 
     Against a null the model scores midway between it and the best; another model differs by ``GAP``.
     """
     generator = np.random.Generator(np.random.PCG64(order.seed))
-    n, share = len(order.names), (1 + target) / 2 if rule.kind == "beyond-null" else 0.5
+    n, share = len(order.names), (best + target) / 2 if rule.kind == "beyond-null" else 0.5
     sent = []
     for _ in range(DRAWS):
         if rule.kind == "separates":
@@ -287,10 +302,11 @@ def _whole(means: FloatArray, sizes: IntArray, alpha: float, rule: Rule) -> Inte
     return found and ((found[0] + 1) / 2, (found[1] + 1) / 2) if is_difference else found
 
 
-def _excludes(layer: _Layer, target: float) -> bool:
+def _side(layer: _Layer, target: float) -> int:
+    """Return 1 or -1 if the mean is shown to be above or below a target, else 0."""
     if layer.whole and not layer.whole[0] <= target <= layer.whole[1]:
-        return True
-    return side_of(layer.means, target, layer.alpha, layer.weights) != 0
+        return 1 if layer.whole[0] > target else -1
+    return side_of(layer.means, target, layer.alpha, layer.weights)
 
 
 def _mean(order: Order, scores: FloatArray, sent: IntArray) -> float:

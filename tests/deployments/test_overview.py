@@ -69,7 +69,7 @@ def test_many_lost_answers_stand_on_page_overview_and_board(warehouse: Warehouse
     said = "j on model-a: 3 of 40 verdicts lost: 3 refused <b>"
     for text in (overview(warehouse), report.page(warehouse, "spectral")):
         (line,) = BeautifulSoup(text, "lxml").select("p.lost")
-        assert line.get_text() == f"Lost answers. {said}.", "losses up to 5 % are not worth it"
+        assert line.get_text() == f"Answers. {said}.", "losses up to 5 % are not worth it"
     assert said in " ".join(call("leaderboard", "spectral").output.split())
 
 

@@ -23,6 +23,7 @@ from tests.flows.stored_runs import Stored, store
 from tests.golden import served
 from tests.golden.harness import SERVED, new_home, run
 from tests.http_server import Answer, serving
+from tests.waiting import LONGEST_WAIT_S
 from warehouse import Warehouse, register_parts, save_run_requests, write_part
 
 RNG = np.random.default_rng(0)
@@ -52,6 +53,16 @@ def test_only_moved_headlines_are_marked(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         connection.execute("UPDATE run_base SET finished_at = finished_at - INTERVAL 9 DAY")
     assert look(warehouse, DriftParams(days=8))[0].is_empty()
+
+
+def test_a_look_is_one_of_a_year_of_weeks_unless_it_says_otherwise(warehouse: Warehouse) -> None:
+    after = BEFORE + NOISE - NOISE.mean() - 0.0146  # 2.6 standard errors: p is 0.01
+    store(
+        warehouse,
+        [Stored("m", "w1", scores={"coverage": BEFORE}), Stored("m", "w2", scores={"coverage": after})],
+    )
+    moved = [look(warehouse, params)[0]["moved"].sum() for params in (DriftParams(), DriftParams(looks=1))]
+    assert moved == [0, 1]
 
 
 def test_changed_answers_of_a_local_model_are_noted_with_their_effect(warehouse: Warehouse) -> None:
@@ -137,7 +148,7 @@ def test_drift_notifies_a_webhook_and_shows_a_table(
         # In its own process, like a deployment's runs: events go to the server in the environment at start.
         code = "from flows.drift import *; assert drift(DriftParams()) == 1"
         env = environment(warehouse.home, prefect_api)
-        subprocess.run([sys.executable, "-c", code], env=env, check=True)
+        subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=LONGEST_WAIT_S)
         webhook.wait_until(lambda: webhook.received)
         with get_client(sync_client=True) as client:
             tables = [a for a in client.read_artifacts() if a.key == "drift"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from deployments.evaluations import params
+from deployments.evaluations import doors
 from deployments.show.losses import sent
+from deployments.show.report import write_report
 from flows.evaluation import evaluate
 from flows.session import prepare
 from flows.stored import recomputed
@@ -66,6 +68,7 @@ STOPPABLE: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "judged": (lambda: evaluation("judged"), {"judges": ["fake-b"]}),
     "short_answer": (lambda: evaluation("short_answer"), {}),
     "culturall": (lambda: registry.evaluation("culturall"), {"judges": ["fake-b"], "limit": 16}),
+    "cure": (lambda: registry.evaluation("cure"), {"modes": ["thick"], "items_per_benchmark": 5}),
     "harness": (
         lambda: registry.evaluation("harness"),
         {"tasks": [str(HARNESS / "choice.yaml"), str(HARNESS / "written.yaml")], "cluster": "place"},
@@ -89,6 +92,13 @@ def test_numbers_of_every_such_evaluation_are_the_same_before_and_after_a_full_r
     compared = list(recomputed(lambda _: own))
     assert [(each.reason, each.differences) for each in compared] == [("", [])] * 3
     for config in configs[:2]:
+        board = warehouse.query(
+            f"FROM leaderboard_{own.name} WHERE config_hash = ? AND NOT is_null", [config]
+        )
+        assert board.height == 1, "a run that ended early is on its board"
+        if own.name in doors():
+            page = write_report(warehouse, warehouse.home / "page.html", config, own.name).read_text()
+            assert "items sent (" in page
         assert 0 < numbers(warehouse, config, "fake-a")["share_sent"]["value"] <= 1
     assert numbers(warehouse, configs[1], "fake-a")["share_sent"]["value"] < 1
 
@@ -121,9 +131,8 @@ def test_run_ends_once_the_model_is_beyond_the_null_and_a_full_run_is_as_if_it_h
     assert null["accuracy"]["value"] == pytest.approx(0.7)
     assert null["accuracy"]["profile"] == "custom, until beyond-null"
     said = sent(warehouse, OWN.name, config)
-    assert said[0].startswith(
-        "null: 120 of 120 items sent (100%) until beyond-null: its interval holds at every"
-    )
+    ends = f"[{null['accuracy']['ci_low']:.3f}, {null['accuracy']['ci_high']:.3f}]"
+    assert said[0].startswith(f"null: 120 of 120 items sent (100%) until beyond-null: 0.700 {ends}; its")
     assert said[1].startswith(f"strong: {round(share * N)} of 120 items sent ")
     assert run_checks(warehouse)["n_violations"].sum() == 0
     assert [r.differences for r in recomputed(lambda name: OWN)] == [[]]
@@ -171,16 +180,49 @@ def run_config(**knobs: Any) -> str:
 
 
 def test_model_is_separate_from_another_ones_full_run(warehouse: Warehouse, far: HttpServer) -> None:
-    with pytest.raises(ValueError, match="null has no finished full run under configuration"):
+    with pytest.raises(
+        ValueError, match=r"null has no finished full run under configuration \w+ \(.*: none\)"
+    ):
         run("strong", until="separates null")
-    with pytest.raises(ValueError, match="cure is sent whole: it has more headlines than one"):
-        evaluate(registry.evaluation("cure"), params("cure")(models=["far"], until="beyond-null"))
     run("null")
+    with pytest.raises(ValueError, match=r"good has no finished .*\(models that have one: null\)"):
+        run("strong", until="separates good")
     config = run("strong", until="separates null")
     own = numbers(warehouse, config, "strong")
     assert own["difference_from_other"]["ci_low"] > 0
     assert own["share_sent"]["value"] < 0.5
     assert own["accuracy"]["ci_low"] < own["accuracy"]["value"] <= own["accuracy"]["ci_high"]
+    run("strong", until="width 0.3")
+    sql = "SELECT metric, range_low FROM metric WHERE evaluation = ? AND source LIKE 'Waudby%' ORDER BY ALL"
+    assert warehouse.query(sql, [OWN.name]).rows() == [("difference_from_other", -1), ("share_sent", 0)], (
+        "the catalogue is the evaluation's, not that of the last rule"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs", "reason"),
+    [
+        ("cure", {}, "each item is sent in two modes; --modes thin, or thick, sends one"),
+        ("cure", {"modes": ["thick"], "judges": ["fake-b"]}, "exact_match, which needs no judges"),
+        ("culturall", {}, "without a judge its accuracy is a range"),
+        ("worldwise", {}, "its nulls are made of the model's own answers"),
+        ("explication", {}, "its nulls are made of the model's own conversations"),
+        ("spectral", {}, "its numbers compare all countries over all items, which are no sample"),
+        ("fmlama", {}, "it ranks dishes, which are no sample"),
+    ],
+)
+def test_evaluations_that_are_sent_whole_say_why(
+    warehouse: Warehouse, name: str, knobs: dict[str, Any], reason: str
+) -> None:
+    own = registry.evaluation(name)
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        prepare(own, own.params(models=["fake-a"], until="beyond-null", **knobs))
+
+
+@pytest.mark.parametrize("width", ["1", "2", "99"])
+def test_width_of_the_whole_range_is_refused(warehouse: Warehouse, width: str) -> None:
+    with pytest.raises(ValueError, match=f"width {width} says nothing of accuracy, which lies in 0 to 1"):
+        run_config(until=f"width {width}")
 
 
 def test_width_is_that_of_the_sets_own_mean(warehouse: Warehouse, far: HttpServer) -> None:
@@ -210,6 +252,31 @@ def test_lost_answers_do_not_hold_a_run_up(
     own = numbers(warehouse, config, "strong")
     assert own["accuracy"]["n_unscored"] == 1
     assert own["accuracy"]["ci_low"] > own["accuracy"]["null_value"]
+
+
+def test_losing_answers_shows_nothing_of_a_model(
+    warehouse: Warehouse, far: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is answered is right, and a third is lost: with the worst score for it the null is as good."""
+    usual = reply
+
+    def odd(request: Request) -> Send:
+        if request.method == "POST" and hash_of(request) % 3 == 0:
+            return Answer({"error": {"message": "no"}}, 400)
+        return usual(request)
+
+    monkeypatch.setattr(sys.modules[__name__], "reply", odd)
+    own = numbers(warehouse, run("strong", until="beyond-null", max_lost=1), "strong")
+    accuracy, lost = own["accuracy"], own["accuracy"]["n_unscored"] / N
+    assert own["share_sent"]["value"] == 1
+    assert lost > 0.3
+    assert accuracy["value"] > 0.9
+    assert accuracy["ci_low"] <= accuracy["value"] * (1 - lost)
+    assert accuracy["ci_low"] < accuracy["null_value"]
+
+
+def hash_of(request: Request) -> int:
+    return int(hashlib.sha256(request.json["messages"][-1]["content"].encode()).hexdigest(), 16)
 
 
 def test_plan_says_what_is_expected_and_at_most(warehouse: Warehouse, far: HttpServer) -> None:

@@ -25,6 +25,8 @@ sizes = st.lists(st.integers(1, 40), min_size=1, max_size=30)
     [
         ("beyond-null", Rule("beyond-null")),
         (" width  .05 ", Rule("width", 0.05)),
+        ("width 0.0000001", Rule("width", 1e-7)),
+        ("width 0.0123456789", Rule("width", 0.0123456789)),
         ("separates gpt 5", Rule("separates", other="gpt 5")),
     ],
 )
@@ -98,6 +100,25 @@ def test_interval_holds_the_value_and_what_is_not_sent_has_no_effect(own: list[i
         assert seen.interval[0] <= seen.value <= seen.interval[1]
 
 
+@given(sizes, st.integers(0, 99), st.floats(0, 0.5))
+@settings(max_examples=25)
+def test_a_lost_answer_stands_with_the_worst_score_at_either_end(
+    own: list[int], seed: int, share: float
+) -> None:
+    generator = np.random.default_rng(seed)
+    one, n = order(own, seed), sum(own)
+    scores = np.where(generator.random(n) < share, np.nan, generator.random(n))
+    filled = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
+    seen, (least, greatest) = (
+        look(one, BEYOND, scores, n, 0.4, filled),
+        (look(one, BEYOND, each, n, 0.4) for each in filled),
+    )
+    assert least.is_decided or greatest.is_decided or not seen.is_decided
+    if seen.interval and least.interval and greatest.interval:
+        assert seen.interval[0] <= least.interval[0] + 1e-9 or least.interval[0] == least.value
+        assert seen.interval[1] >= greatest.interval[1] - 1e-9 or greatest.interval[1] == greatest.value
+
+
 def test_a_null_that_is_not_known_decides_nothing() -> None:
     assert stop(order([1] * 200), BEYOND, np.ones(200), None) == 200
 
@@ -112,6 +133,7 @@ def test_forecast_is_of_the_rule() -> None:
     few, words = expected(order([1] * 1000), BEYOND, 0.3)
     assert few < 100
     assert "0.65" in words
+    assert "0.15" in expected(order([1] * 1000), BEYOND, 0.3, best=0.0)[1], "midway to 0 where less is better"
     many, _ = expected(order([1] * 1000, by_cluster=False), Rule("width", 0.1), 0.0)
     assert 400 < many < 600
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,27 @@ from tasks.metrics.confidence_sequences import SHARES, interval, is_above, log_c
 
 unit = st.floats(0, 1, allow_nan=False).map(lambda x: round(x, 6))
 values = st.lists(unit, min_size=1, max_size=12)
+
+
+ORACLE = list(csv.DictReader((Path(__file__).parent / "confseq.csv").open()))
+"""confseq 0.0.11 on the same values: the capital of the mean over these gamblers (`diversified_betting_mart`
+with bets of fixed shares), the 95 % interval of their sequence on a grid of 0.001, and that of its own
+gamblers (`hedged_cs`)."""
+
+
+@pytest.mark.parametrize("row", ORACLE)
+def test_capital_and_interval_are_those_of_confseq(row: dict[str, str]) -> None:
+    n, population, generator = int(row["n"]), int(row["population"]), np.random.default_rng(int(row["seed"]))
+    x = (generator.random(population or n) < float(row["share"])).astype(np.float64)
+    if int(row["seed"]) % 2:
+        x = np.clip(0.7 * x + 0.3 * generator.random(x.size), 0, 1)
+    capital = log_capital(x[:n], float(row["mean"]), population=population or None)[-1]
+    assert capital == pytest.approx(float(row["log_capital"]), abs=1e-9)
+    found = interval(x[:n], 0.05, population=population or None)
+    assert found is not None
+    assert found == pytest.approx((float(row["low"]), float(row["high"])), abs=0.0011)
+    hedged = float(row["hedged_high"]) - float(row["hedged_low"])
+    assert 0.6 < (found[1] - found[0]) / hedged < 1.2, "as wide as those of gamblers who learn the variance"
 
 
 def test_capital_of_yes_and_no_is_the_closed_form() -> None:

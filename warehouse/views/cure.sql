@@ -24,6 +24,13 @@ WITH part AS (
     FROM latest_run AS r
     JOIN metric_value AS v USING (run_id)
     WHERE r.evaluation = 'cure' AND v.slice_kind IN ('benchmark', 'benchmark_mode', 'null')
+    UNION ALL -- a run that ends early has one number, over all benchmarks
+    SELECT r.config_hash, r.profile, r.model, r.is_null, 'all', b.params->'modes'->>0, 'benchmark_mode', v.metric,
+        v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored, r.run_id, r.finished_at, false
+    FROM latest_run AS r
+    JOIN run_base AS b USING (run_id)
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'cure' AND v.slice_kind = 'overall' AND v.metric = 'exact_match' AND b.params->>'until' <> ''
 ), wide AS (
     SELECT config_hash, profile, model, is_null, benchmark,
         any_value(value) FILTER (metric = 'exact_match' AND detail = 'thin') AS thin_em,
@@ -88,7 +95,7 @@ ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.c
 COMMENT ON VIEW leaderboard_cure IS 'One row per configuration, benchmark and model: newest configuration first; within a benchmark, models whose explanations are distinguished from shuffled ones, by value, then the other models, then null models. Compare within one config_hash and benchmark only.';
 COMMENT ON COLUMN leaderboard_cure.place IS 'Order in the configuration, from 1: by benchmark; within each, models whose explanations are distinguished from shuffled ones, by value, then the other models, then null models.';
 COMMENT ON COLUMN leaderboard_cure.model IS 'Model; null:majority always gives the commonest label, null:prior draws labels with the frequencies of the gold labels.';
-COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
+COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack; all, for a run that ended early (--until).';
 COMMENT ON COLUMN leaderboard_cure.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not run or unscored.';
 COMMENT ON COLUMN leaderboard_cure.thin_em_low IS 'Lower end of the 95 % interval of thin_em, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN leaderboard_cure.thin_em_high IS 'Upper end of the 95 % interval of thin_em, over pairs or stories of items, else their countries.';

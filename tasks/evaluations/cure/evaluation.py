@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tasks.evaluations.choosing import left_out
@@ -27,11 +29,15 @@ from tasks.evaluations.cure.read import (
     answers_of,
 )
 from tasks.evaluations.cure.study import CureStudy, Published, build_study, country_of
+from tasks.evaluations.until import ItemMean, stoppable
 from tasks.judging.controls import REAL
 from tasks.judging.panel import Opinions, VerdictSubject, score_name
 from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine, Later
+from tasks.loop.rows import Reasons
 from tasks.loop.samples import Sample, Score, sample
+from tasks.metrics.intervals import SHARE
+from tasks.metrics.types import FloatArray
 from tasks.packs.published import read_rows
 
 _CUES = {"casa": "Symbol", "specnorm": "Subgroup"}
@@ -226,7 +232,42 @@ def _name(study: CureStudy, judge: Engine, call: ExplanationJudgeCall) -> str:
     return score_name(call.rubric.name, judge, *source, *vote)
 
 
-EVALUATION = Evaluation(
+def _of_headline(study: CureStudy, places: Sequence[int]) -> CureStudy:
+    """Return the study of some items, by their positions among the prompts, without judges."""
+    keys = [*study.prompts]
+    chosen = {(keys[place][0], keys[place][-1]) for place in places}
+    items = {b: tuple(item for item in study.items(b) if (b, item.item) in chosen) for b in study.benchmarks}
+    of_items = replace(study.chosen, items={b: own for b, own in items.items() if own})
+    return replace(study, chosen=of_items, judges={})
+
+
+def _scores(study: CureStudy, answers: CureAnswers) -> tuple[FloatArray, Reasons, Reasons]:
+    of_parts = [answers.scored.labelled[part] for part in study.parts]
+    golds = [[item.label for item in study.items(benchmark)] for benchmark, _ in study.parts]
+    hits = np.concatenate([labelled.hits(gold) for labelled, gold in zip(of_parts, golds, strict=True)])
+    reasons = np.concatenate([labelled.reasons for labelled in of_parts])
+    return hits, np.where(np.isnan(hits), reasons, ""), reasons
+
+
+def _refused(study: CureStudy) -> str:
+    if len(study.modes) > 1:
+        return "each item is sent in two modes; --modes thin, or thick, sends one"
+    return "it ends by exact_match, which needs no judges; leave --judges out" if study.judges else ""
+
+
+_MEAN = ItemMean(
+    metric=lambda study: ("exact_match", SHARE),
+    items=lambda study: [
+        (":".join(key), str(cluster))
+        for key, cluster in zip(study.prompts, study.clusters(*study.benchmarks), strict=True)
+    ],
+    only=_of_headline,
+    ask=lambda study, completions: study.requests(),
+    scores=_scores,
+    null=lambda study, shared: next(rows.majority_rows(study)).value,
+    refused=_refused,
+)
+EVALUATION = stoppable(Evaluation(
     "cure", CureParams, TABLES, study, ask,
     lambda study, completions, shared: answers_of(study, completions),
     make_rows,
@@ -235,4 +276,4 @@ EVALUATION = Evaluation(
     samples=samples,
     size=size,
     pack=PACK,
-)  # fmt: skip
+), _MEAN)  # fmt: skip

@@ -76,7 +76,7 @@ class CureData(Frames):
     @cached_property
     def benchmarks(self) -> list[str]:
         """Return the benchmarks of the run."""
-        benchmarks = set(self.leaderboard["benchmark"])
+        benchmarks = set(self.leaderboard["benchmark"]) - {"all"}  # a run that ended early has no parts
         return [*(b for b in BENCHMARKS if b in benchmarks), *sorted(benchmarks - set(BENCHMARKS))]
 
     @cached_property
@@ -278,6 +278,8 @@ def _lost(data: CureData, model: str) -> Markup:
 
 
 def _lead(data: CureData) -> list[Part]:
+    if not data.benchmarks:
+        return [Text(say("**This run ended early, so it has one number for each model**: its exact match, beside what was sent."), "lead verdict")]
     checks, n = separations(data), len(data.models)
     always, never = [t for t in checks if t.separated], [t for t in checks if t.known and not t.separated]
     unknown, bare = [t for t in checks if t.judged and not t.known], [t for t in checks if t.scored and not t.judged]

@@ -119,4 +119,5 @@ EVALUATION = Evaluation(
     "explication", ExplicationParams, TABLES, build_study, ask, read, make_rows,
     engines=lambda params: {**dict.fromkeys(params.judges, "judge"), params.simulator: "simulator"},
     shared=Shared(ask, read), later=later, size=_size, compares=False, samples=samples, pack=PACK,
+    whole="its nulls are made of the model's own conversations",
 )  # fmt: skip

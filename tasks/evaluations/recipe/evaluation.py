@@ -58,6 +58,7 @@ MEAN = ItemMean(
         np.full(len(study.items), True),
     ),
     refused=lambda study: study.whole_reason(),
+    is_lower=lambda study: study.definition.metric.direction == "lower",
 )  # fmt: skip
 """The headline as a mean over items."""
 

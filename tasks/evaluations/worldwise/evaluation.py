@@ -94,4 +94,5 @@ EVALUATION = Evaluation(
         f"{study.shape[2]} repetitions"
     ),
     pack=PACK,
+    whole="its nulls are made of the model's own answers",
 )  # fmt: skip
