@@ -17,6 +17,7 @@ import pytest
 from tests.golden.harness import Rows, differences, read_golden, view_rows, write_golden
 from tests.report.stored import CONFIG
 from tests.report.test_contract import STORED
+from tests.warehouse.rows import one_write
 from warehouse import Warehouse
 
 FOLDER = Path(__file__).parent / "views"
@@ -48,7 +49,8 @@ def made(copied_home: Callable[[], Path]) -> Callable[[str], Warehouse]:
     @cache
     def warehouse(evaluation: str) -> Warehouse:
         own = Warehouse.open(copied_home())
-        STORED[evaluation](own)
+        with one_write(own):
+            STORED[evaluation](own)
         return own
 
     return warehouse
