@@ -252,7 +252,7 @@ def test_no_error_contains_part_of_a_key_wherever_it_is_cut(key: str, spelling: 
 
 
 @pytest.mark.parametrize("spelling", CODED)
-@settings(max_examples=5)
+@settings(max_examples=1)
 @given(key=KEYS)
 @example(key="sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP")
 @example(key="_/0123456789abcdefghijklmnopqrstuvwxyzABCDEF+=")

@@ -17,7 +17,6 @@ import pytest
 from tests.golden.harness import Rows, differences, read_golden, view_rows, write_golden
 from tests.report.stored import CONFIG
 from tests.report.test_contract import STORED
-from tests.warehouse.rows import one_write
 from warehouse import Warehouse
 
 FOLDER = Path(__file__).parent / "views"
@@ -49,8 +48,7 @@ def made(copied_home: Callable[[], Path]) -> Callable[[str], Warehouse]:
     @cache
     def warehouse(evaluation: str) -> Warehouse:
         own = Warehouse.open(copied_home())
-        with one_write(own):
-            STORED[evaluation](own)
+        STORED[evaluation](own)
         return own
 
     return warehouse
