@@ -12,6 +12,7 @@ from tasks.engines.served.providers import THINKING
 from tasks.engines.specs import EngineSpec, cost
 from tests.engines.served import (
     KEY,
+    KINDS,
     SAMPLING,
     SCHEMA,
     TALK,
@@ -22,8 +23,6 @@ from tests.engines.served import (
     reply_of,
 )
 from tests.http_server import Answer
-
-KINDS = ("anthropic", "google")
 
 
 def test_requests_to_anthropic_have_its_fields(serve: Start) -> None:
@@ -96,7 +95,7 @@ def test_google_log_probabilities_are_read_if_the_spec_asks_for_them(serve: Star
     assert server.requests[0]["generationConfig"]["logprobs"] == 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["anthropic", "google"])
 def test_token_counts_include_thoughts_and_cache(serve: Start, kind: str) -> None:
     body = reply_of(kind, sent=100, written=20)
     if kind == "google":
@@ -118,7 +117,11 @@ def test_token_counts_include_thoughts_and_cache(serve: Start, kind: str) -> Non
     [
         (400, r"rejected a request for 'm-1' \(400: it is too long\): check the prompt's length"),
         (401, r"refused the key \(401\): check the variable TEST_API_KEY"),
+        (403, r"refused the key \(403\)"),
         (404, r"has no model 'm-1', or no \w+ API there"),
+        (422, "rejected a request"),
+        (429, r"over its limit after 1 try \(429: .*set options\.requests_per_minute .*max_concurrency"),
+        (500, r"failed after 1 try \(500: .*server's log"),
     ],
 )
 def test_lasting_errors_say_what_to_do_and_are_not_retried(
@@ -177,16 +180,26 @@ def test_environment_variables_redirect_neither_keys_nor_requests(
 
 
 @pytest.mark.parametrize(
-    ("kind", "variable"), [("anthropic", "ANTHROPIC_API_KEY"), ("google", "GEMINI_API_KEY")]
+    ("kind", "base_url", "variable", "host"),
+    [
+        ("openai", None, "OPENAI_API_KEY", r"api\.openai\.com"),
+        ("openai", "https://llm.example.org/v1", "MY_API_KEY", r"llm\.example\.org"),
+        ("anthropic", None, "ANTHROPIC_API_KEY", ""),
+        ("google", None, "GEMINI_API_KEY", ""),
+    ],
 )
-def test_missing_key_is_refused(kind: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = EngineSpec(name="far", kind=kind, model="m")
+def test_missing_key_is_refused(
+    kind: str, base_url: str | None, variable: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"base_url": base_url, "api_key_env": variable} if base_url else {}
+    spec = EngineSpec(name="far", kind=kind, model="m", **own)
     monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(EngineError, match=f"{variable} is not set: export that variable with the key for"):
+    words = f"{variable} is not set: export that variable with the key for {host}"
+    with pytest.raises(EngineError, match=words):
         load._class(spec)(spec)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["anthropic", "google"])
 def test_each_server_has_its_own_engine_hash_and_unsent_settings_are_reported(kind: str) -> None:
     spec = EngineSpec(name="a", kind=kind, model="m")
     slower = spec.model_copy(update={"options": {"max_concurrency": 1, "timeout": 5.0}})
