@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -76,24 +77,42 @@ STRIPPED = {"a ranking's model", "a ranking's benchmark", "a printed number's mo
 """Doors whose reader takes spaces around a cell away."""
 
 
+NOT_OF_FILES = {"a spec's model", "an occasion", "a cohort", "a profile", "a pack"}
+HIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Signs that no error shows as they are; an error of pydantic has several lines."""
+
+
 @pytest.mark.parametrize("door", NAMES)
-@pytest.mark.parametrize("name", BAD.values(), ids=BAD.keys())
-def test_every_door_refuses_bad_names(door: str, name: str, tmp_path: Path) -> None:
-    if "\ud800" in name and door not in ("a spec's model", "an occasion", "a cohort", "a profile", "a pack"):
-        return  # no file or path can contain it
-    if door in STRIPPED and not name.strip().startswith("n") and name != name.strip():
-        return
-    if door == "a model's folder" and len(name) > 200:
-        name = name[:240]  # as long as a file system permits
-    with pytest.raises((ValueError, EngineError)) as refusal:
-        NAMES[door](tmp_path, name)
-    assert not any(sign in str(refusal.value) for sign in ("\x1b", "\x07", "\u202e", "\u200b")), "shown as is"
+def test_every_door_refuses_bad_names(door: str, tmp_path: Path) -> None:
+    taken = []
+    for kind, name in BAD.items():
+        if "\ud800" in name and door not in (
+            "a spec's model",
+            "an occasion",
+            "a cohort",
+            "a profile",
+            "a pack",
+        ):
+            continue  # no file or path can contain it
+        if door in STRIPPED and not name.strip().startswith("n") and name != name.strip():
+            continue
+        if door == "a model's folder" and len(name) > 200:
+            name = name[:240]  # as long as a file system permits
+        try:
+            NAMES[door](tmp_path, name)
+        except (ValueError, EngineError) as refusal:
+            shown = str(refusal)
+            assert not HIDDEN.search(shown), f"{kind} is shown as it is"
+            assert len(shown) < 500
+        else:
+            taken.append(kind)
+    assert taken == []
 
 
 @pytest.mark.parametrize("door", sorted(NAMES.keys() - {"a pack"}))
-@pytest.mark.parametrize("name", ["gpt-5_high", "Qwen3 0.6B", "模型", "दुःख"])
-def test_every_door_takes_other_names(door: str, name: str, tmp_path: Path) -> None:
-    NAMES[door](tmp_path, name)
+def test_every_door_takes_other_names(door: str, tmp_path: Path) -> None:
+    for name in ("gpt-5_high", "Qwen3 0.6B", "模型", "दुःख"):
+        NAMES[door](tmp_path, name)
 
 
 @pytest.mark.parametrize("door", TITLES)

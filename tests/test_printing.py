@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,9 +72,10 @@ def test_no_text_is_markup(words: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "\x1b[31m[" not in printed.out + printed.err
 
 
-def test_a_home_with_markup_in_its_name_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path / "a [x] b" / "[" / "x] c"
-    home.mkdir(parents=True)
+def test_a_home_with_markup_in_its_name_is_reported(
+    blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(shutil.copytree(blank, tmp_path / "a [x] b" / "[" / "x] c"))
     monkeypatch.setenv("CULTUREMETER_HOME", str(home))
     done = call("ingest", COLUMNS="999")
     assert str(home) in done.stderr.replace("\n", "")

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = {
     "a Prefect server": r"\b(prefect_api|culturemeter_process|culturemeter): (str|Command)\b",
     "a run of each evaluation": r"\b(undisturbed|finished|fresh): Homes\b",
-    "small runs of all": r"\ball_runs: Warehouse\b",
+    "small runs of all": r"\b(six|all)_runs: Warehouse\b",
 }
 """Group -> pattern of test parameters that are the costliest session fixtures."""
 

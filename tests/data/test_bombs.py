@@ -15,7 +15,7 @@ import pytest
 
 from tasks.data import TableError, parquet, rows, table, text, xlsx
 from tasks.data.errors import reading
-from tests.packs.test_published import write_xlsx
+from tests.data.workbooks import write_xlsx
 
 
 def replaced(path: Path, part: str, old: str, new: str, more: dict[str, str] | None = None) -> Path:
@@ -72,6 +72,82 @@ def test_empty_rows_and_elements_are_counted(
 def test_a_sheet_under_another_ending_is_refused(tmp_path: Path) -> None:
     path = replaced(tmp_path / "t.xlsx", "workbook.xml.rels", "sheet1.xml", "sheet1.txt")
     with pytest.raises(TableError, match="is not XML"):
+        table(path)
+
+
+def xml_bomb(path: Path) -> None:
+    """Write a workbook with entities that name files, and entities that expand tenfold nine times."""
+    write_xlsx(path, [["a"], ["&lol9; &file;"]])
+    unfolding = "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1};" * 10}">' for n in range(2, 10))
+    head = f'<!DOCTYPE x [<!ENTITY lol1 "lol"><!ENTITY file SYSTEM "file:///etc/passwd">{unfolding}]>'
+    with ZipFile(path) as book:
+        parts = {entry: book.read(entry).decode() for entry in book.namelist()}
+    with ZipFile(path, "w") as book:
+        for entry, text in parts.items():
+            start, end, rest = text.partition("?>")
+            book.writestr(entry, f"{start}{end}{head}{rest}".replace("&amp;", "&"))
+
+
+def test_entities_of_a_workbook_are_not_expanded(tmp_path: Path) -> None:
+    xml_bomb(tmp_path / "entities.xlsx")
+    try:
+        found: object = table(tmp_path / "entities.xlsx")
+    except TableError as refusal:
+        found = refusal
+    assert len(str(found)) < 1000
+    assert "root:" not in str(found)
+
+
+def test_a_workbook_of_too_many_bytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "MOST_UNPACKED", 2**25)
+    write_xlsx(tmp_path / "bomb.xlsx", [["a"], ["b"]])
+    with ZipFile(tmp_path / "bomb.xlsx", "a", ZIP_DEFLATED) as book:
+        book.writestr("xl/media/image1.png", bytes(2**26))
+    with pytest.raises(TableError, match=r"bomb\.xlsx: .* unpacks to 0\.1 GiB"):
+        table(tmp_path / "bomb.xlsx")
+
+
+def lying_bomb(path: Path) -> None:
+    """Write a workbook whose sheet has 16 MiB but declares 1,000 bytes."""
+    write_xlsx(path, [["a"], ["b"]])
+    with ZipFile(path) as book:
+        parts = {entry: book.read(entry) for entry in book.namelist()}
+    with ZipFile(path, "w", ZIP_DEFLATED) as book:
+        for entry, text in parts.items():
+            rows = b"<row></row>" * (2**24 // 11) if entry.endswith("sheet1.xml") else b""
+            book.writestr(entry, text.replace(b"<sheetData>", b"<sheetData>" + rows))
+    content, at = bytearray(path.read_bytes()), 0
+    while (at := content.find(b"PK\x01\x02", at)) >= 0:  # an entry of the directory, and its own header
+        if int.from_bytes(content[at + 24 : at + 28], "little") > 2**20:
+            own = int.from_bytes(content[at + 42 : at + 46], "little")
+            for place in (at + 24, own + 22):
+                content[place : place + 4] = (1000).to_bytes(4, "little")
+        at += 4
+    path.write_bytes(content)
+
+
+def test_a_workbook_with_a_false_size_is_refused(tmp_path: Path) -> None:
+    lying_bomb(tmp_path / "lie.xlsx")
+    with pytest.raises(TableError, match=r"lie\.xlsx: .*Bad CRC-32 .*sheet1\.xml"):
+        table(tmp_path / "lie.xlsx")
+
+
+def test_a_parquet_file_of_too_many_cells_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "MOST_CELLS", 2**20)
+    pl.select(pl.repeat("x" * 100, 2**20).alias("a"), b=1).write_parquet(tmp_path / "bomb.parquet")
+    assert (tmp_path / "bomb.parquet").stat().st_size < 2**16
+    with pytest.raises(
+        TableError, match=r"bomb\.parquet: it has 1,048,576 rows and 2,097,152 cells: split it"
+    ):
+        table(tmp_path / "bomb.parquet")
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv"])
+def test_a_file_beyond_the_size_limit_is_refused(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"results.{ending}"
+    with path.open("wb") as file:
+        file.truncate(text.MOST_BYTES + 1)  # a sparse file
+    with pytest.raises(TableError, match="larger than"):
         table(path)
 
 

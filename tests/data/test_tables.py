@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from tasks.data import TableError, rows, table
 from tasks.evaluations.recipe.files import spelt
 from tasks.packs.published import column
-from tests.packs.test_published import write_xlsx
+from tests.data.workbooks import write_xlsx
 
 LETTERS = st.characters(exclude_categories=["Cs", "Cc"])
 CELLS = st.text(LETTERS | st.sampled_from('",;|\t\n'), max_size=12)
@@ -64,7 +65,7 @@ def as_parquet(path: Path, names: list[str], cells: list[list[str]]) -> None:
 
 
 FORMATS: dict[str, Callable[[Path, list[str], list[list[str]]], None]] = {
-    "comma.csv": as_csv(",", "utf-8", "\n"),
+    "comma.CSV": as_csv(",", "utf-8", "\n"),
     "semicolon.csv": as_csv(";", "utf-8-sig", "\r\n"),
     "tab.csv": as_csv("\t", "utf-16", "\r\n"),
     "bar.csv": as_csv("|", "utf-8", "\r"),
@@ -92,7 +93,7 @@ def test_what_is_written_is_read(name: str, made: tuple[list[str], list[list[str
         return
     path = tmp_path / name
     FORMATS[name](path, names, cells)
-    is_text = path.suffix in (".csv", ".tsv", ".xlsx")
+    is_text = path.suffix.lower() in (".csv", ".tsv", ".xlsx")
     expected = [
         {n: (cell or None) if is_text else cell for n, cell in zip(names, row, strict=True)} for row in cells
     ]
@@ -146,6 +147,24 @@ REFUSED = {
     "early.json": ('[{"a": 1},\n', "line 2: not JSON: Expecting value"),
     "comma.json": ('[{"a": 1}\n{"a": 2}]', "line 2: not JSON: expected ',', found '{'"),
     "text.json": ("hello", "not a list or object of rows"),
+    "entry.json": ('[{"a": 1},\n{"a" 2}]', "line 2: not JSON"),
+    "keys of texts.json": ('{"a": 1}', "key a: expected an object with columns, found int"),
+    "list of texts.json": ('[{"a": 1}, "x"]', "entry 2: expected an object with columns, found str"),
+    "none.json": ("[]", "no rows"),
+    "line.jsonl": ('{"a": 1}\n\n{"a": }\n', "line 3: not JSON"),
+    "list.jsonl": ("[1]\n", "line 1: expected an object with columns, found list"),
+    "cells.csv": ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells for 2 columns: put a text"),
+    "quote.csv": ('a,b\n1,"2"x\n', "line 2: not a CSV file"),
+    "cells.tsv": ("a\tb\n1\n", "line 2: 1 cells for 2 columns"),
+    "short.parquet": ("PAR?", "not a readable Parquet file"),
+    "short.xlsx": ("PK", "not a readable spreadsheet"),
+    "deep.json": ("[" * 100_000, "nested"),
+    "deep.jsonl": ('{"a": ' + "[" * 100_000 + "\n", "line 1"),
+    "digits.json": (f'[{{"a": {"9" * 10_000}}}]', "not readable JSON"),
+    "digits.jsonl": (f'{{"a": {"9" * 10_000}}}\n', "line 1"),
+    "cell.csv": (f"a\n{'x' * 200_000}\n", "line 2"),
+    "zeros.parquet": ("PAR1" + "\0" * 100 + "PAR1", "not a readable"),
+    "zeros.xlsx": ("PK\x03\x04" + "\0" * 100, "not a readable"),
 }
 
 
@@ -153,8 +172,15 @@ REFUSED = {
 def test_a_faulty_file_is_refused_with_its_place(name: str, tmp_path: Path) -> None:
     content, fault = REFUSED[name]
     (tmp_path / name).write_text(content, encoding="utf-8", newline="")
-    with pytest.raises(TableError, match=fault):
+    with pytest.raises(TableError, match=f"{re.escape(name)}(, |: ).*{fault}") as refusal:
         table(tmp_path / name, spelt)
+    assert len(str(refusal.value)) < 500
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    for name in ("none.json", "none.parquet"):
+        with pytest.raises(TableError, match=f"{name}: cannot be read .*: check the path"):
+            table(tmp_path / name)
 
 
 def test_columns_of_a_script_with_vowel_signs_stay_apart(tmp_path: Path) -> None:
@@ -168,6 +194,14 @@ def test_repeated_columns_of_a_sheet_are_refused(tmp_path: Path) -> None:
     write_xlsx(tmp_path / "t.xlsx", [["", ""], ["a", "a"], ["1", "2"]])
     with pytest.raises(TableError, match="row 2: the column 'a' is repeated"):
         table(tmp_path / "t.xlsx")
+
+
+def test_a_sheet_with_numbered_columns_is_named_by_its_first_row(tmp_path: Path) -> None:
+    """Data frames are saved so; rows without any cell do not count."""
+    path = tmp_path / "frame.xlsx"
+    write_xlsx(path, [["0", "1"], ["Topic", "Example"], ["Food", "Tea < coffee"], ["", ""], ["Pets", ""]])
+    food, pets = {"Topic": "Food", "Example": "Tea < coffee"}, {"Topic": "Pets", "Example": None}
+    assert [row.cells for row in table(path)] == [food, pets]
 
 
 def test_the_separator_is_found_outside_of_quotes(tmp_path: Path) -> None:

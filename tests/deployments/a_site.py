@@ -6,6 +6,7 @@ from tests.deployments.test_overview import store_occasion
 from tests.evaluations.spectral.report import example_run as spectral
 from tests.evaluations.worldwise.report.example_run import store_study
 from tests.report.pages import HOSTILE
+from tests.warehouse.rows import in_one_write
 from warehouse import Warehouse
 
 PRIVATE = "what-one-person-wrote"
@@ -18,6 +19,7 @@ INSERT INTO human_exclusion VALUES ('s', '{PRIVATE}', 'r');
 """
 
 
+@in_one_write
 def fill(warehouse: Warehouse, with_nulls: bool = True) -> None:
     """Store runs of spectral on two occasions and answers of people in a study.
 

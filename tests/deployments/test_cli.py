@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-import os
 import signal
 import subprocess
 import sys
@@ -22,7 +20,7 @@ from deployments.cli.app import COMMANDS, app, summary
 from deployments.evaluations import doors
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import find_spec
-from tests.conftest import environment, in_process
+from tests.conftest import environment
 from tests.deployments.commands import call, one_line, refused, table
 from tests.waiting import LONGEST_WAIT_S, until
 
@@ -244,17 +242,3 @@ def test_columns_of_a_query_fold_or_stand_below_one_another_and_never_vanish() -
     assert len(rows) == 2 * 13
     every = call("sql", "FROM country LIMIT 1", COLUMNS="40")
     assert "with --wide" in every.stderr
-
-
-def test_command_in_process_restores_environment_signals_and_log(home: Path) -> None:
-    def state() -> tuple[object, ...]:
-        log = logging.getLogger("culturemeter")
-        handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-        return dict(os.environ), handlers, log.level, log.propagate, list(log.handlers)
-
-    before = state()
-    line = ("run", "spectral", "-m", "fake-a", "--profile", "smoke", "--dry-run", "--trust-pickle")
-    done = in_process(line, environment(home, None))
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert "fake-a" in done.stdout
-    assert state() == before

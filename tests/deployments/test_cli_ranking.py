@@ -8,6 +8,7 @@ import pytest
 
 from tests.deployments.commands import call, refused
 from tests.report.stored import row, store_run
+from tests.warehouse.rows import one_write
 from warehouse import Warehouse
 
 
@@ -32,15 +33,14 @@ def test_ranking_from_a_file_is_stored_and_correlated_with_headlines(
 
 def test_explication_is_correlated_with_structure_and_facts(warehouse: Warehouse) -> None:
     assert "explication" in refused("ranking", "--explication")
-    for n in range(6):
-        engine = f"e{n}", f"lab/m{n}"
-        grades = [row("apr", ("condition", "control"), 2.0 + n)]
-        store_run(warehouse, "explication", f"m{n}", grades, {}, "x", engine=engine)
-        known = [
-            row("macro_f1", ("overall", "all"), n / 10),
-            row("reference_mass", ("overall", "all"), -n / 10),
-        ]
-        store_run(warehouse, "spectral", f"m{n}", known, {}, "y", engine=engine)
+    overall = ("overall", "all")
+    with one_write(warehouse):
+        for n in range(6):
+            engine = f"e{n}", f"lab/m{n}"
+            grades = [row("apr", ("condition", "control"), 2.0 + n)]
+            store_run(warehouse, "explication", f"m{n}", grades, {}, "x", engine=engine)
+            known = [row("macro_f1", overall, n / 10), row("reference_mass", overall, -n / 10)]
+            store_run(warehouse, "spectral", f"m{n}", known, {}, "y", engine=engine)
     assert "Structure against facts" in call("ranking", "--explication", "--wide").output
     lines = call("ranking", "--explication", "-f", "csv").stdout.splitlines()
     assert len(lines) == 1 + 2 + 1, "two correlations, one difference"

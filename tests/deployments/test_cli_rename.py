@@ -55,9 +55,9 @@ def test_a_model_is_renamed_and_found_by_its_old_name(home: Path, tmp_path: Path
         assert "known:" not in output, words
 
 
-@pytest.mark.parametrize("name", BAD.values(), ids=BAD.keys())
-def test_a_hostile_name_is_refused_in_one_line(home: Path, name: str) -> None:
-    refused = command("models", "rename", "one", name)
-    assert refused.exit_code == 1
-    assert refused.output.startswith("error: the new name ")
+def test_a_hostile_name_is_refused_in_one_line(home: Path) -> None:
+    for kind, name in BAD.items():
+        refused = command("models", "rename", "one", name)
+        assert refused.exit_code == 1, kind
+        assert refused.output.startswith("error: the new name "), kind
     assert Warehouse.open(home).query("FROM model_name").is_empty()

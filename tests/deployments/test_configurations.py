@@ -15,6 +15,7 @@ from flows.comparison import ComparedRuns, chosen_pairs
 from flows.runs import every_finished
 from tests.deployments.commands import call, refused
 from tests.report.stored import row
+from tests.warehouse.rows import one_write
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run, save_run_requests
 from warehouse.storage import execute_with
 
@@ -56,11 +57,12 @@ def store(
 @pytest.fixture
 def filled(warehouse: Warehouse) -> Warehouse:
     """A large run of shipped content, then a larger one of a pack, then a small one of shipped content."""
-    for model in ("m", "other"):
-        store(warehouse, LARGE, "demo", 5, model)
-    store(warehouse, PACKED, "demo", 20, pack="mine")
-    for model in ("m", "other"):
-        store(warehouse, SMALL, "smoke", 2, model)
+    with one_write(warehouse):
+        for model in ("m", "other"):
+            store(warehouse, LARGE, "demo", 5, model)
+        store(warehouse, PACKED, "demo", 20, pack="mine")
+        for model in ("m", "other"):
+            store(warehouse, SMALL, "smoke", 2, model)
     return warehouse
 
 
@@ -123,9 +125,10 @@ def store_number(warehouse: Warehouse, run: Run) -> None:
 
 
 def test_board_says_which_configurations_exist_and_how_they_differ(warehouse: Warehouse) -> None:
-    store(warehouse, LARGE, "demo", 5, limit=None, seed=0, max_usd=1.0, texts=["a", "b"])
-    store(warehouse, SMALL, "smoke", 2, limit=4, seed=0, max_usd=2.0, texts=["a"])
-    store(warehouse, PACKED, "demo", 1, limit=None, seed=0, texts=["a", "b"])
+    with one_write(warehouse):
+        store(warehouse, LARGE, "demo", 5, limit=None, seed=0, max_usd=1.0, texts=["a", "b"])
+        store(warehouse, SMALL, "smoke", 2, limit=4, seed=0, max_usd=2.0, texts=["a"])
+        store(warehouse, PACKED, "demo", 1, limit=None, seed=0, texts=["a", "b"])
     assert other_configurations(warehouse, "spectral", LARGE) == [
         f"Also: --config {SMALL}, profile smoke, 1 model: limit 4, here none; texts a, here a, b.",
         f"Also: --config {PACKED}, profile demo, 1 model: other content, or another version of the scores.",
@@ -137,8 +140,9 @@ def test_board_says_which_configurations_exist_and_how_they_differ(warehouse: Wa
 
 def test_many_configurations_are_counted(warehouse: Warehouse) -> None:
     knobs = {f"k{n}": n for n in range(9)}
-    for n in range(8):
-        store(warehouse, f"c{n}", "p", 9 - n, **({} if n else knobs))
+    with one_write(warehouse):
+        for n in range(8):
+            store(warehouse, f"c{n}", "p", 9 - n, **({} if n else knobs))
     lines = other_configurations(warehouse, "spectral", "c0")
     assert len(lines) == 6
     assert lines[0].endswith("k4 none, here 4; 4 more.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,9 @@ def scores(lower: float) -> np.ndarray:
     return np.clip(EASE - lower + 0.05 * RNG.standard_normal(300), 0, 1)
 
 
-@pytest.fixture
-def stored(warehouse: Warehouse) -> Warehouse:
+@pytest.fixture(scope="module")
+def filled(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
     runs = {"old": scores(0.0), "same": scores(0.0), "worse": scores(0.1), "few": scores(0.0)[:4]}
     store(
         warehouse,
@@ -46,6 +48,13 @@ def stored(warehouse: Warehouse) -> Warehouse:
         connection.execute(slices)
         connection.execute("UPDATE metric_value_base SET null_value = 0.4 WHERE slice = 'all'")
     return warehouse
+
+
+@pytest.fixture
+def stored(filled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """The warehouse that commands open; no test here writes to it."""
+    monkeypatch.setenv("CULTUREMETER_HOME", str(filled.home))
+    return filled
 
 
 def gated(tmp_path: Path, rules: str, code: int, *options: str, head: str = 'model = "same"') -> list[str]:
@@ -95,7 +104,7 @@ def test_one_missed_requirement_is_enough(stored: Warehouse, tmp_path: Path) -> 
 
 
 def test_looks_and_level_widen_what_decides(stored: Warehouse, tmp_path: Path) -> None:
-    rule = 'metric = "accuracy"\nmargin = 0.0125\nbaseline = "old"'
+    rule = 'metric = "accuracy"\nmargin = 0.006\nbaseline = "old"'
     once = gated(tmp_path, rule, 0)
     weekly = gated(tmp_path, rule, 3, head='model = "same"\nlooks = 52')
     assert "one of at most 52 looks" in weekly[-1]

@@ -15,6 +15,7 @@ from tasks.loop import steps
 from tests.deployments.commands import call, refused
 from tests.evaluations.spectral.report import example_run as spectral
 from tests.report.stored import row, store_headline, store_part
+from tests.warehouse.rows import one_write
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run
 
 
@@ -36,9 +37,10 @@ def store_occasion(warehouse: Warehouse, occasion: str, macro_f1: float) -> None
 def test_overview_shows_the_newest_configuration_and_links_pages(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    spectral.store(warehouse, "model-a", "older")
-    spectral.store(warehouse, "model-a", "newer")
-    store_occasion(warehouse, "w2", 0.75)
+    with one_write(warehouse):
+        spectral.store(warehouse, "model-a", "older")
+        spectral.store(warehouse, "model-a", "newer")
+        store_occasion(warehouse, "w2", 0.75)
     folder = tmp_path / "pages"
     folder.mkdir()
     call("report", "--all", "--out", folder / "all.html")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from deployments.cli.app import app
 from tasks.evaluations.explication.texts import LEAVE
 from tasks.identity import digest
-from tests.engines.test_openai import Scripted, completion
+from tests.engines.served import Scripted, completion
 from warehouse import Warehouse
 
 ROLES = ("cand", "sim", "judge")

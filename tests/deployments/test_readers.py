@@ -46,8 +46,14 @@ def test_reading_command_creates_no_warehouse(line: str, tmp_path: Path) -> None
     assert not home.exists()
 
 
-@pytest.mark.parametrize("line", ["leaderboard", "run spectral --profile smoke --dry-run", "browse spectral"])
-@pytest.mark.parametrize("name", ["loop", "~nobody-of-this-name/x"])
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("loop", "leaderboard"),
+        ("loop", "run spectral --profile smoke --dry-run"),
+        ("~nobody-of-this-name/x", "browse spectral"),
+    ],
+)
 def test_home_that_cannot_be_resolved_is_one_error(name: str, line: str, tmp_path: Path) -> None:
     """In a new process, since command modules read the names of packs in the home when they are imported."""
     (tmp_path / "loop").symlink_to("loop")

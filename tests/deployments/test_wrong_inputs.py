@@ -47,10 +47,6 @@ def place(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFact
     return home, folder
 
 
-def test_list_has_over_120_distinct_lines() -> None:
-    assert len(LINES) == len(set(LINES)) > 120
-
-
 @pytest.mark.parametrize("line", LINES)
 def test_wrong_input_is_one_error_line(line: str, place: tuple[Path, Path]) -> None:
     home, folder = place

@@ -16,10 +16,10 @@ PAGES = Path(__file__).parents[2] / "docs" / "evaluations"
 
 
 @pytest.mark.parametrize("evaluation", with_items())
-def test_page_explains_every_column_null_and_profile(all_runs: Warehouse, evaluation: str) -> None:
+def test_page_explains_every_column_null_and_profile(six_runs: Warehouse, evaluation: str) -> None:
     page = (PAGES / f"{evaluation}.md").read_text(encoding="utf-8")
-    config = report.configuration(all_runs, evaluation, None)[1]
-    board = boards.leaderboard(all_runs, evaluation, config)
+    config = report.configuration(six_runs, evaluation, None)[1]
+    board = boards.leaderboard(six_runs, evaluation, config)
     table = page[page.index("## Read the leaderboard") : page.index("## Null models")]
     explained = {name.strip() for row in re.findall(r"^\|([^|]+)\|", table, re.M) for name in row.split(",")}
     obvious = {"model", "benchmark", "items", "conversations", "n"}
@@ -54,8 +54,8 @@ def test_cookbook_has_questions_1_to_29() -> None:
 
 
 @pytest.mark.parametrize(("number", "query"), RECIPES)
-def test_cookbook_query_has_rows_and_values(all_runs: Warehouse, number: str, query: str) -> None:
-    rows = all_runs.query(query, variables=sql_variables(all_runs, query))
+def test_cookbook_query_has_rows_and_values(six_runs: Warehouse, number: str, query: str) -> None:
+    rows = six_runs.query(query, variables=sql_variables(six_runs, query))
     assert rows.height, f"question {number} has no rows"
     empty = [name for name in rows.columns if rows[name].null_count() == rows.height]
     assert len(empty) < rows.width / 2, f"question {number}: only NULL in {empty}"

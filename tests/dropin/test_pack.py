@@ -16,7 +16,7 @@ import pytest
 from tasks.engines.specs import TRUST
 from tests.conftest import REPOSITORY, environment
 from tests.deployments.commands import call, refused
-from tests.engines.test_openai import Scripted, completion
+from tests.engines.served import Scripted, completion
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]

@@ -9,7 +9,7 @@ from email.parser import BytesParser
 from email.policy import default
 from typing import Any
 
-from tests.engines.test_openai import completion
+from tests.engines.served import completion
 from tests.http_server import Answer, HttpServer, Request, Send, dropped
 
 Line = dict[str, Any]

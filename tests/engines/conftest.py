@@ -1,12 +1,18 @@
-"""Tokenizers of the embedded models, and items in many scripts."""
+"""Tokenizers of the embedded models, items in many scripts, and scripted servers."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from tasks.engines.served import transport
+from tests.engines.served import Scripted, Start
 
 REFERENCE = Path(__file__).parents[2] / "warehouse" / "reference"
 
@@ -33,3 +39,21 @@ def sample_items() -> list[str]:
             names = [row["item"] for row in csv.DictReader(file)]
         awkward += names[:: max(1, len(names) // 145)]
     return list(dict.fromkeys(awkward))
+
+
+@pytest.fixture
+def serve() -> Iterator[Start]:
+    """A function that starts a scripted server, which ends with the test."""
+    with ExitStack() as servers:
+
+        def start(reply: Any) -> Scripted:
+            servers.callback((server := Scripted(reply)).close)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another try follows at once."""
+    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.001)

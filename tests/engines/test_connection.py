@@ -17,9 +17,7 @@ from tasks.engines.protocols import EngineError, Sampling
 from tasks.engines.served.connection import certificates, checked_key, no_connection
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.specs import EngineSpec
-from tests.engines.test_openai import TALK, Script, completion, script
-
-__all__ = ["script"]  # a fixture
+from tests.engines.served import TALK, Start, completion
 
 KEY = "sk-0123456789abcdefghij"
 
@@ -63,8 +61,8 @@ def test_key_with_an_odd_sign_is_named_by_its_variable(key: str, what: str) -> N
     assert KEY not in str(caught.value)
 
 
-def test_odd_key_is_found_before_anything_is_sent(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = script(lambda *_: (200, completion("x")))
+def test_odd_key_is_found_before_anything_is_sent(serve: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(completion("x"))
     monkeypatch.setenv("FAR_API_KEY", f"{KEY}\n")
     assert "FAR_API_KEY holds a line break" in error_of(spec(server.url))
     assert not server.received
@@ -136,8 +134,8 @@ def test_untrusted_certificate_is_named_with_its_host(https: str) -> None:
     assert "Operation not permitted" not in error
 
 
-def test_server_without_tls_is_named(script: Script) -> None:
-    url = script(lambda *_: (200, completion("x"))).url.replace("http://", "https://")
+def test_server_without_tls_is_named(serve: Start) -> None:
+    url = serve(completion("x")).url.replace("http://", "https://")
     error = error_of(spec(url))
     assert "no TLS with 127.0.0.1: " in error
     assert "does the server speak https on that port?" in error

@@ -14,7 +14,7 @@ from tasks.engines.secrets import Secrets
 from tasks.engines.served.openai_reply import BatchResults
 from tasks.engines.served.transport import Caller
 from tasks.engines.specs import EngineSpec
-from tests.engines.test_openai import completion
+from tests.engines.served import completion
 
 
 @pytest.mark.parametrize(("status", "is_answer"), [(199, False), (200, True), (299, True), (300, False)])

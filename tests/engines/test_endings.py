@@ -8,35 +8,16 @@ import pytest
 
 from tasks.engines.protocols import Unfinished
 from tasks.engines.secrets import Secrets
-from tasks.engines.served import transport
 from tasks.engines.served.anthropic_http import read_message
 from tasks.engines.served.endings import KEPT, LOST, NAMELESS, RETRIED, finish_reason
 from tasks.engines.served.failures import Failed, Unfit, Unreadable
 from tasks.engines.served.openai_reply import read_reply, read_response
-from tests.engines.test_hosted import SAMPLING, TALK, Reply, Start, engine_of, reply_of, serve
-from tests.engines.test_openai import completion
+from tests.engines.served import KINDS, SAMPLING, TALK, Start, completion, engine_of, reply_of
+from tests.http_server import Answer
 
-__all__ = ["serve"]  # a fixture
+pytestmark = pytest.mark.usefixtures("no_pauses")
 
-
-@pytest.fixture(autouse=True)
-def _pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.001)
-
-
-KINDS = ("openai", "anthropic", "google")
 PARTIAL = "The dish that"
-
-
-def body_of(kind: str, text: str, ended: Any) -> dict[str, Any]:
-    """Return a reply with a reason, which may be null."""
-    if kind == "openai":
-        return completion(text, ended)
-    body = reply_of(kind, text)
-    if kind == "anthropic":
-        return body | {"stop_reason": ended}
-    body["candidates"][0]["finishReason"] = ended
-    return body
 
 
 def test_each_reason_is_in_one_row() -> None:
@@ -72,7 +53,7 @@ def test_finished_replies_are_kept_under_one_name(reason: Any, stored: str) -> N
 def test_reply_that_is_broken_off_is_tried_again_and_never_an_answer(
     serve: Start, kind: str, reason: Any
 ) -> None:
-    broken, whole = Reply(body_of(kind, PARTIAL, reason)), Reply(body_of(kind, "Ceviche.", "stop"))
+    broken, whole = Answer(reply_of(kind, PARTIAL, reason)), Answer(reply_of(kind, "Ceviche.", "stop"))
     server = serve(lambda n, _: broken if n == 0 else whole)
     assert engine_of(kind, server, max_retries=1).generate(TALK, SAMPLING)[0].text == "Ceviche."
     with pytest.raises(Unfinished, match=r"no whole answer after 2 tries \(the reply") as caught:
@@ -88,7 +69,7 @@ def test_reply_that_is_broken_off_is_tried_again_and_never_an_answer(
 def test_unknown_reason_is_an_error_with_its_name_and_never_an_answer(
     serve: Start, kind: str, reason: Any
 ) -> None:
-    server = serve(Reply(body_of(kind, PARTIAL, reason)))
+    server = serve(Answer(reply_of(kind, PARTIAL, reason)))
     with pytest.raises(Unfinished, match=str(reason)[:4].strip("[").lower()) as caught:
         engine_of(kind, server, max_retries=3).generate(TALK, SAMPLING)
     assert len(server.requests) == 1, "another try ends in the same way"

@@ -10,17 +10,11 @@ import httpx
 import pytest
 
 from tasks.engines.protocols import EngineError, Unfinished
-from tasks.engines.served import transport
 from tasks.engines.served.failures import error_inside, pause_of, retry_after
-from tests.engines.test_hosted import SAMPLING, TALK, Reply, Start, engine_of, reply_of, serve
-from tests.engines.test_openai import completion
+from tests.engines.served import KINDS, SAMPLING, TALK, Start, completion, engine_of, reply_of
+from tests.http_server import Answer
 
-__all__ = ["serve"]  # a fixture
-
-
-@pytest.fixture(autouse=True)
-def _pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.001)
+pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
 @pytest.mark.parametrize(
@@ -72,12 +66,12 @@ def test_answers_hold_no_error(body: dict[str, Any]) -> None:
     assert error_inside(body) is None
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic", "google"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("code", [408, 429, 500, 502, 529])
 def test_passing_error_in_a_successful_response_is_tried_again(serve: Start, kind: str, code: int) -> None:
-    whole = completion("Ceviche.") if kind == "openai" else reply_of(kind)
-    bad = Reply({"error": {"code": code, "message": "Provider returned error", "metadata": {"raw": "busy"}}})
-    server = serve(lambda n, _: Reply(whole) if n else bad)
+    whole = reply_of(kind)
+    bad = Answer({"error": {"code": code, "message": "Provider returned error", "metadata": {"raw": "busy"}}})
+    server = serve(lambda n, _: Answer(whole) if n else bad)
     assert engine_of(kind, server, max_retries=1).generate(TALK, SAMPLING)[0].text == "Ceviche."
     with pytest.raises(Unfinished, match="Provider returned error busy") as caught:
         engine_of(kind, serve(bad)).generate(TALK, SAMPLING)
@@ -87,14 +81,14 @@ def test_passing_error_in_a_successful_response_is_tried_again(serve: Start, kin
 def test_error_of_a_choice_is_the_failure(serve: Start) -> None:
     body = completion("half", "error")
     body["choices"][0]["error"] = {"code": 502, "message": "the provider broke off"}
-    server = serve(Reply(body))
+    server = serve(Answer(body))
     with pytest.raises(Unfinished, match=r"failed after 2 tries \(502: the provider broke off\)"):
         engine_of("openai", server, max_retries=1).generate(TALK, SAMPLING)
 
 
 @pytest.mark.parametrize("code", [401, 402, 404])
 def test_lasting_error_in_a_successful_response_ends_the_run(serve: Start, code: int) -> None:
-    server = serve(Reply({"error": {"code": code, "message": "m"}}))
+    server = serve(Answer({"error": {"code": code, "message": "m"}}))
     with pytest.raises(EngineError) as caught:
         engine_of("openai", server, max_concurrency=1).generate(TALK * 9, SAMPLING)
     assert isinstance(caught.value, Unfinished)
@@ -103,12 +97,12 @@ def test_lasting_error_in_a_successful_response_ends_the_run(serve: Start, code:
 
 def test_prompt_that_openrouter_moderates_is_filtered(serve: Start) -> None:
     error = {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}
-    (answer,) = engine_of("openai", serve(Reply({"error": error}, 403))).generate(TALK, SAMPLING)
+    (answer,) = engine_of("openai", serve(Answer({"error": error}, 403))).generate(TALK, SAMPLING)
     assert answer.finish_reason == "content_filter"
 
 
 def test_server_in_trouble_is_not_sent_the_rest_of_a_call(serve: Start) -> None:
-    server = serve(Reply({"error": {"message": "down"}}, 503))
+    server = serve(Answer({"error": {"message": "down"}}, 503))
     with pytest.raises(Unfinished) as caught:
         engine_of("openai", server, max_concurrency=2).generate(TALK * 40, SAMPLING)
     assert len(caught.value.lost) == 40
@@ -154,10 +148,10 @@ def test_pauses_of_proxies_are_read(headers: dict[str, str], body: Any, seconds:
 def test_refusals_that_pass_are_tried_again(
     serve: Start, body: dict[str, Any], status: int, message: str
 ) -> None:
-    server = serve(lambda n, _: Reply(completion("Ceviche.")) if n else Reply(body, status))
+    server = serve(lambda n, _: Answer(completion("Ceviche.")) if n else Answer(body, status))
     assert engine_of("openai", server, max_retries=1).generate(TALK, SAMPLING)[0].text == "Ceviche."
     with pytest.raises(Unfinished, match=message):
-        engine_of("openai", serve(Reply(body, status))).generate(TALK, SAMPLING)
+        engine_of("openai", serve(Answer(body, status))).generate(TALK, SAMPLING)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +169,7 @@ def test_refusals_that_pass_are_tried_again(
 def test_refusal_by_others_than_the_key_says_whose_it_is(
     serve: Start, body: Any, status: int, message: str
 ) -> None:
-    server = serve(Reply(body, status))
+    server = serve(Answer(body, status))
     with pytest.raises(EngineError, match=message):
         engine_of("openai", server, max_concurrency=1).generate(TALK * 9, SAMPLING)
     assert len(server.requests) == 1

@@ -3,123 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from tasks.engines import load
 from tasks.engines.protocols import EngineError, Generation, Generator, Sampling
-from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.served.providers import THINKING
 from tasks.engines.specs import EngineSpec, cost
-from tests.engines.test_openai import completion
-from tests.http_server import Answer, HttpServer, Send
-
-KEY = "sk-test-0123456789abcdef"
-SCHEMA = {
-    "type": "object",
-    "properties": {"dish": {"type": "string"}},
-    "required": ["dish"],
-    "additionalProperties": False,
-}
-TALK = [
-    [
-        {"role": "system", "content": "You cook."},
-        {"role": "user", "content": "Name a dish."},
-        {"role": "assistant", "content": "Of where?"},
-        {"role": "user", "content": "Of Peru."},
-    ]
-]
-SAMPLING = Sampling(temperature=0.5, top_p=0.9, max_tokens=9, seed=3, stop=("x",))
-KINDS = ("anthropic", "google")
-
-
-Reply = Answer
-
-
-class Server(HttpServer):
-    """A server whose answer is a function of the request's number and body; it records all requests."""
-
-    def __init__(self, reply: Callable[[int, dict[str, Any]], Send]) -> None:
-        super().__init__(lambda request: reply(request.number, request.json))
-        self.url = self.address
-
-    @property
-    def requests(self) -> list[dict[str, Any]]:
-        return [request.json for request in self.received]
-
-    @property
-    def paths(self) -> list[str]:
-        return [request.path for request in self.received]
-
-    @property
-    def headers(self) -> list[dict[str, str]]:
-        return [{name.lower(): value for name, value in r.headers.items()} for r in self.received]
-
-
-Start = Callable[..., Server]
-
-
-@pytest.fixture
-def serve() -> Iterator[Start]:
-    servers: list[Server] = []
-
-    def start(reply: Callable[[int, dict[str, Any]], Send] | Reply) -> Server:
-        servers.append(Server((lambda *_: reply) if isinstance(reply, Reply) else reply))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-def engine_of(kind: str, server: Server, **options: Any) -> HostedGenerator:
-    """Return an engine with a key, without retries unless an option sets them."""
-    spec = EngineSpec(
-        name="far", kind=kind, model="m-1", base_url=server.url, api_key_env="TEST_API_KEY",
-        options={"max_retries": 0, "timeout": 20.0, **options},
-    )  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TEST_API_KEY", KEY)
-        engine: HostedGenerator = load._class(spec)(spec)
-    return engine
-
-
-def reply_of(kind: str, text: str = "Ceviche.", ended: str = "", **usage: int) -> dict[str, Any]:
-    """Return a whole answer in the API's format."""
-    sent, written = usage.get("sent", 5), usage.get("written", 2)
-    if kind == "anthropic":
-        blocks = [{"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": text}]
-        return {
-            "id": "msg", "type": "message", "role": "assistant", "model": "m-1", "content": blocks,
-            "stop_reason": ended or "end_turn", "stop_sequence": None,
-            "usage": {"input_tokens": sent, "cache_read_input_tokens": 0, "output_tokens": written},
-        }  # fmt: skip
-    parts = [{"text": "hm", "thought": True}, {"text": text}]
-    return {
-        "candidates": [
-            {"content": {"role": "model", "parts": parts}, "finishReason": ended or "STOP", "index": 0}
-        ],
-        "usageMetadata": {"promptTokenCount": sent, "candidatesTokenCount": written, "totalTokenCount": 7},
-        "modelVersion": "m-1",
-    }
-
-
-def refused(kind: str, status: int, words: str, **headers: str) -> Reply:
-    """Return an error in the API's format."""
-    error = {"message": words, "type": "some_error"} | ({"code": status} if kind == "google" else {})
-    return Reply(
-        {"type": "error", "error": error}, status, {k.replace("_", "-"): v for k, v in headers.items()}
-    )
+from tests.engines.served import (
+    KEY,
+    KINDS,
+    SAMPLING,
+    SCHEMA,
+    TALK,
+    Start,
+    completion,
+    engine_of,
+    refused,
+    reply_of,
+)
+from tests.http_server import Answer
 
 
 def test_requests_to_anthropic_have_its_fields(serve: Start) -> None:
-    server = serve(Reply(reply_of("anthropic")))
+    server = serve(reply_of("anthropic"))
     engine = engine_of("anthropic", server, extra_body={"thinking": {"type": "disabled"}})
     assert isinstance(engine, Generator)
     assert engine.generate(TALK, SAMPLING, SCHEMA) == [Generation("Ceviche.", "stop", 5, 2, 3)]
-    assert server.paths == ["/v1/messages"]
+    assert [request.path for request in server.received] == ["/v1/messages"]
     assert server.requests == [
         {
             "model": "m-1", "max_tokens": 9, "system": "You cook.", "messages": TALK[0][1:],
@@ -127,16 +38,18 @@ def test_requests_to_anthropic_have_its_fields(serve: Start) -> None:
             "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
         }
     ]  # fmt: skip
-    assert server.headers[0]["x-api-key"] == KEY
-    assert server.headers[0]["anthropic-version"] == "2023-06-01", "the version that takes a temperature"
+    assert server.received[0].headers["x-api-key"] == KEY
+    assert server.received[0].headers["anthropic-version"] == "2023-06-01", (
+        "the version that takes a temperature"
+    )
 
 
 def test_requests_to_google_have_its_fields(serve: Start) -> None:
-    server = serve(Reply(reply_of("google")))
+    server = serve(reply_of("google"))
     thinking = {"thinkingConfig": {"thinkingBudget": 0}}
     engine = engine_of("google", server, extra_body={"safetySettings": [], "generationConfig": thinking})
     assert engine.generate(TALK, SAMPLING, SCHEMA) == [Generation("Ceviche.", "stop", 5, 2, 3)]
-    assert server.paths == ["/v1beta/models/m-1:generateContent"]
+    assert [request.path for request in server.received] == ["/v1beta/models/m-1:generateContent"]
     (sent,) = server.requests
     assert [c["role"] for c in sent["contents"]] == ["user", "model", "user"]
     assert [c["parts"] for c in sent["contents"]] == [[{"text": m["content"]}] for m in TALK[0][1:]]
@@ -148,14 +61,14 @@ def test_requests_to_google_have_its_fields(serve: Start) -> None:
         "responseMimeType": "application/json", "responseJsonSchema": SCHEMA, **thinking,
     }  # fmt: skip
     assert {name: sent["generationConfig"][name] for name in wanted} == wanted
-    assert server.headers[0]["x-goog-api-key"] == KEY
+    assert server.received[0].headers["x-goog-api-key"] == KEY
 
 
 def test_unsupported_fields_are_not_sent(serve: Start) -> None:
-    server = serve(Reply(reply_of("anthropic")))
+    server = serve(reply_of("anthropic"))
     engine_of("anthropic", server, temperature=False).generate(TALK, SAMPLING)
     assert not {"temperature", "top_p", "seed", "output_config"} & server.requests[0].keys()
-    server = serve(Reply(reply_of("google")))
+    server = serve(reply_of("google"))
     engine_of("google", server).generate(TALK, Sampling(seed=2**31 + 5), None, 5)
     config = server.requests[0]["generationConfig"]
     assert config["seed"] == 5
@@ -164,7 +77,7 @@ def test_unsupported_fields_are_not_sent(serve: Start) -> None:
 
 def test_prompt_blocked_by_google_is_a_filtered_answer(serve: Start) -> None:
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 5}}
-    answer = engine_of("google", serve(Reply(blocked))).generate(TALK, SAMPLING)[0]
+    answer = engine_of("google", serve(blocked)).generate(TALK, SAMPLING)[0]
     assert answer == Generation("", "content_filter", 5, 0, 3)
 
 
@@ -176,20 +89,20 @@ def test_google_log_probabilities_are_read_if_the_spec_asks_for_them(serve: Star
             {"candidates": [{"token": "yes", "logProbability": -0.5}, {"token": "no", "logProbability": -1}]}
         ],
     }
-    server = serve(Reply(answer))
+    server = serve(answer)
     (token,) = engine_of("google", server, logprobs=True).generate(TALK, SAMPLING, None, 50)[0].tokens
     assert (token.text, token.logprobs) == ("yes", pytest.approx({"yes": -0.5, "no": -1.0}))
     assert server.requests[0]["generationConfig"]["logprobs"] == 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["anthropic", "google"])
 def test_token_counts_include_thoughts_and_cache(serve: Start, kind: str) -> None:
     body = reply_of(kind, sent=100, written=20)
     if kind == "google":
         body["usageMetadata"]["thoughtsTokenCount"] = 30
     else:
         body["usage"]["cache_creation_input_tokens"] = 30
-    (answer,) = engine_of(kind, serve(Reply(body))).generate(TALK, SAMPLING)
+    (answer,) = engine_of(kind, serve(body)).generate(TALK, SAMPLING)
     counted = (answer.prompt_tokens, answer.completion_tokens)
     assert counted == ((100, 50) if kind == "google" else (130, 20))
     priced = EngineSpec(
@@ -204,7 +117,11 @@ def test_token_counts_include_thoughts_and_cache(serve: Start, kind: str) -> Non
     [
         (400, r"rejected a request for 'm-1' \(400: it is too long\): check the prompt's length"),
         (401, r"refused the key \(401\): check the variable TEST_API_KEY"),
+        (403, r"refused the key \(403\)"),
         (404, r"has no model 'm-1', or no \w+ API there"),
+        (422, "rejected a request"),
+        (429, r"over its limit after 1 try \(429: .*set options\.requests_per_minute .*max_concurrency"),
+        (500, r"failed after 1 try \(500: .*server's log"),
     ],
 )
 def test_lasting_errors_say_what_to_do_and_are_not_retried(
@@ -232,12 +149,12 @@ def test_key_is_in_no_error_answer_log_or_spec(
                 engine_of(kind, serve(refused(kind, status, words))).generate(TALK, SAMPLING)
             assert KEY not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
     with pytest.raises(EngineError) as caught:
-        engine_of(kind, serve(Reply(f"<html>{KEY}".encode()))).generate(TALK, SAMPLING)
+        engine_of(kind, serve(Answer(f"<html>{KEY}".encode()))).generate(TALK, SAMPLING)
     assert KEY not in str(caught.value)
-    (answer,) = engine_of(kind, serve(Reply(reply_of(kind, f"My key is {KEY}.")))).generate(TALK, SAMPLING)
+    (answer,) = engine_of(kind, serve(reply_of(kind, f"My key is {KEY}."))).generate(TALK, SAMPLING)
     assert answer.text == "My key is [key]."
     assert KEY not in caplog.text
-    engine = engine_of(kind, serve(Reply(reply_of(kind))))
+    engine = engine_of(kind, serve(reply_of(kind)))
     assert KEY not in json.dumps([engine.spec.described(), engine.spec.identity()])
 
 
@@ -251,28 +168,38 @@ def test_environment_variables_redirect_neither_keys_nor_requests(
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
-    server = serve(Reply(reply_of(kind)))
-    local = EngineSpec(name="here", kind=kind, model="m", base_url=server.url)
+    server = serve(reply_of(kind))
+    local = EngineSpec(name="here", kind=kind, model="m", base_url=server.address)
     assert load._class(local)(local).generate(TALK, SAMPLING)[0].text == "Ceviche."
-    assert "sk-of-the-user" not in json.dumps(server.headers)
+    assert "sk-of-the-user" not in str([request.headers.items() for request in server.received])
     engine_of(kind, server).generate(TALK, SAMPLING)
-    assert KEY in json.dumps(server.headers[1]), "the spec's own key is sent all the same"
+    assert KEY in str(server.received[1].headers), "the spec's own key is sent all the same"
     far = EngineSpec(name="far", kind=kind, model="m", base_url="https://llm.example.org")
     with pytest.raises(EngineError, match="name the environment variable that holds the key"):
         load._class(far)(far)
 
 
 @pytest.mark.parametrize(
-    ("kind", "variable"), [("anthropic", "ANTHROPIC_API_KEY"), ("google", "GEMINI_API_KEY")]
+    ("kind", "base_url", "variable", "host"),
+    [
+        ("openai", None, "OPENAI_API_KEY", r"api\.openai\.com"),
+        ("openai", "https://llm.example.org/v1", "MY_API_KEY", r"llm\.example\.org"),
+        ("anthropic", None, "ANTHROPIC_API_KEY", ""),
+        ("google", None, "GEMINI_API_KEY", ""),
+    ],
 )
-def test_missing_key_is_refused(kind: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = EngineSpec(name="far", kind=kind, model="m")
+def test_missing_key_is_refused(
+    kind: str, base_url: str | None, variable: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"base_url": base_url, "api_key_env": variable} if base_url else {}
+    spec = EngineSpec(name="far", kind=kind, model="m", **own)
     monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(EngineError, match=f"{variable} is not set: export that variable with the key for"):
+    words = f"{variable} is not set: export that variable with the key for {host}"
+    with pytest.raises(EngineError, match=words):
         load._class(spec)(spec)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["anthropic", "google"])
 def test_each_server_has_its_own_engine_hash_and_unsent_settings_are_reported(kind: str) -> None:
     spec = EngineSpec(name="a", kind=kind, model="m")
     slower = spec.model_copy(update={"options": {"max_concurrency": 1, "timeout": 5.0}})
@@ -289,7 +216,7 @@ def test_each_server_has_its_own_engine_hash_and_unsent_settings_are_reported(ki
 @pytest.mark.parametrize("kind", KINDS)
 def test_unknown_options_are_named(kind: str, serve: Start) -> None:
     with pytest.raises(EngineError, match="max_concurency"):
-        engine_of(kind, serve(Reply({})), max_concurency=3)
+        engine_of(kind, serve({}), max_concurency=3)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +237,7 @@ def test_answer_is_cut_off_by_its_own_tokens_wherever_the_thinking_is(
     """The reply has 100 tokens, and an answer may have 10."""
     details = {} if told is None else {"completion_tokens_details": {"reasoning_tokens": told}}
     usage = {"prompt_tokens": 5, "completion_tokens": 100, **details}
-    engine = engine_of("openai", serve(Reply(completion(text) | {"usage": usage})))
+    engine = engine_of("openai", serve(completion(text) | {"usage": usage}))
     (answer,) = engine.generate(TALK, Sampling(max_tokens=10))
     assert answer.finish_reason == ("length" if is_over else "stop")
     assert answer.text == text

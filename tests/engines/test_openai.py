@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -27,7 +27,8 @@ from tasks.engines.served.providers import THINKING, settings_body
 from tasks.engines.served.transport import Failed
 from tasks.engines.specs import EngineSpec
 from tasks.loop.written import option_logprobs
-from tests.http_server import Answer, HttpServer, Request
+from tests.engines.served import Start, completion
+from tests.http_server import Answer
 from tests.ports import free_port, nobody
 from tests.waiting import LONGEST_WAIT_S, until
 
@@ -172,14 +173,6 @@ def test_refused_connection_is_an_error() -> None:
         engine.generate(TALK, Sampling())
 
 
-def test_missing_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(EngineError, match=r"OPENAI_API_KEY is not set: .* for api\.openai\.com"):
-        OpenAIGenerator(spec(None))
-    with pytest.raises(EngineError, match=r"MY_API_KEY is not set: .* for llm\.example\.org"):
-        OpenAIGenerator(spec("https://llm.example.org/v1", api_key_env="MY_API_KEY"))
-
-
 def test_default_key_is_not_sent_to_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     named = r"name the environment variable that holds the key for llm\.example"
@@ -188,59 +181,7 @@ def test_default_key_is_not_sent_to_other_hosts(monkeypatch: pytest.MonkeyPatch)
     assert "sk-secret" not in str(caught.value)
 
 
-def test_unknown_option_is_named() -> None:
-    with pytest.raises(EngineError, match="max_concurency"):
-        OpenAIGenerator(spec("http://localhost:1/v1", options={"max_concurency": 2}))
-
-
 # --- a scripted server -------------------------------------------------------------------------------
-
-Reply = Callable[[int, dict[str, Any]], tuple[int, dict[str, Any]]]
-"""(number of earlier requests, the request) -> (status, body)"""
-
-
-class Scripted(HttpServer):
-    """A chat API with scripted answers that records its requests."""
-
-    def __init__(self, reply: Reply) -> None:
-        def answer(request: Request) -> Answer:
-            if request.method == "GET":
-                return Answer({"data": []})  # the list of models, which checks the key
-            status, body = reply(request.number, request.json)
-            return Answer(body, status)
-
-        super().__init__(answer)
-        self.url = f"{self.address}/v1"
-
-    @property
-    def requests(self) -> list[dict[str, Any]]:
-        """All complete requests: a client killed while sending leaves part of one."""
-        return [request.json for request in self.received if request.body]
-
-
-Script = Callable[[Reply], Scripted]
-
-
-@pytest.fixture
-def script() -> Iterator[Script]:
-    servers: list[Scripted] = []
-
-    def start(reply: Reply) -> Scripted:
-        servers.append(Scripted(reply))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-def completion(content: str | None, finish: str = "stop", refusal: str | None = None) -> dict[str, Any]:
-    message = {"role": "assistant", "content": content, "refusal": refusal}
-    return {
-        "id": "1", "object": "chat.completion", "created": 0, "model": "smol",
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
-    }  # fmt: skip
 
 
 def shaped(**changes: Any) -> dict[str, Any]:
@@ -256,14 +197,14 @@ def token(text: str, logprob: float, data: bytes | None = None, **top: float) ->
     return {"token": text, "logprob": logprob, "bytes": data and list(data), "top_logprobs": others}
 
 
-def test_order_concurrency_and_sent_fields(script: Script) -> None:
+def test_order_concurrency_and_sent_fields(serve: Start) -> None:
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         number = int(request["messages"][0]["content"])
         if number == 0:  # the first request is answered last
             server.wait_until(lambda: len(server.received) == 12 and server.under_way == 1)
         return 200, completion(f"answer {number}")
 
-    server = script(reply)
+    server = serve(reply)
     engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 3, "extra_body": {"min_p": 0.1}}))
     progress = list[int]()
     talks = [[{"role": "user", "content": str(i)}] for i in range(12)]
@@ -303,14 +244,14 @@ def test_order_concurrency_and_sent_fields(script: Script) -> None:
     ],
 )
 def test_refused_filtered_cut_and_empty_answers_are_answers(
-    script: Script, status: int, body: dict[str, Any], text: str, finish: str
+    serve: Start, status: int, body: dict[str, Any], text: str, finish: str
 ) -> None:
-    engine = OpenAIGenerator(spec(script(lambda *_: (status, body)).url))
+    engine = OpenAIGenerator(spec(serve(Answer(body, status)).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.text, answer.finish_reason) == (text, finish)
 
 
-def test_token_alternatives_are_requested_and_read(script: Script) -> None:
+def test_token_alternatives_are_requested_and_read(serve: Start) -> None:
     content = [
         token("\\xe2\\x82", -0.1, b"\xe2\x82"),  # the euro sign in two tokens
         token("\\xac", -0.2, b"\xac"),
@@ -319,7 +260,7 @@ def test_token_alternatives_are_requested_and_read(script: Script) -> None:
     ]
     answer = completion("€ yes!")
     answer["choices"][0]["logprobs"] = {"content": content, "refusal": None}
-    server = script(lambda *_: (200, answer))
+    server = serve(answer)
     tokens = OpenAIGenerator(spec(server.url)).generate(TALK, Sampling(), None, 5)[0].tokens
     assert (server.requests[0]["logprobs"], server.requests[0]["top_logprobs"]) == (True, 5)
     assert [t.text for t in tokens] == ["", "€", " yes", "!"]
@@ -328,9 +269,9 @@ def test_token_alternatives_are_requested_and_read(script: Script) -> None:
 
 
 def test_at_most_twenty_alternatives_are_requested_and_none_if_switched_off(
-    script: Script,
+    serve: Start,
 ) -> None:
-    server = script(lambda *_: (200, completion("yes")))
+    server = serve(completion("yes"))
     engine, without = (
         OpenAIGenerator(spec(server.url, options={"logprobs": wanted})) for wanted in (True, False)
     )
@@ -339,32 +280,15 @@ def test_at_most_twenty_alternatives_are_requested_and_none_if_switched_off(
     engine.generate(TALK, Sampling())
     assert [r.get("top_logprobs") for r in server.requests] == [20, None, None]
     assert [r.get("logprobs") for r in server.requests] == [True, None, None]
-    refusing = script(lambda *_: (400, {"error": {"message": "logprobs is not supported with this model"}}))
+    refusing = serve(Answer({"error": {"message": "logprobs is not supported with this model"}}, 400))
     unsupported = r"logprobs is not supported.*options\.logprobs = false does without"
     with pytest.raises(EngineError, match=unsupported):
         OpenAIGenerator(spec(refusing.url)).generate(TALK, Sampling(), None, 5)
 
 
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        (429, r"over its limit after 1 try \(429: .*set options\.requests_per_minute .*max_concurrency"),
-        (500, r"failed after 1 try \(500: .*server's log"),
-        (422, "rejected a request"),
-        (403, r"refused the key \(403\)"),
-    ],
-)
-def test_lasting_errors_say_what_to_do(script: Script, status: int, error: str) -> None:
-    server = script(lambda *_: (status, {"error": {"message": "no, sk-secret is bad"}}))
-    with pytest.raises(EngineError, match=error) as caught:
-        OpenAIGenerator(spec(server.url)).generate(TALK, Sampling())
-    if status == 403:
-        assert "sk-secret" not in str(caught.value)
-
-
 @pytest.mark.heavy
-def test_requests_per_minute_are_limited(script: Script) -> None:
-    server = script(lambda *_: (200, completion("x")))
+def test_requests_per_minute_are_limited(serve: Start) -> None:
+    server = serve(completion("x"))
     engine = OpenAIGenerator(spec(server.url, options={"requests_per_minute": 1200}))
     begin = time.monotonic()
     engine.generate(TALK * 4, Sampling())
@@ -373,8 +297,8 @@ def test_requests_per_minute_are_limited(script: Script) -> None:
     assert len(server.requests) == 7
 
 
-def test_failure_ends_the_wait_for_the_next_request(script: Script) -> None:
-    server = script(lambda *_: (403, {"error": {"message": "bad"}}))
+def test_failure_ends_the_wait_for_the_next_request(serve: Start) -> None:
+    server = serve(Answer({"error": {"message": "bad"}}, 403))
     options = {"requests_per_minute": 0.01, "max_retries": 0}  # the second would be sent after 100 minutes
     engine = OpenAIGenerator(spec(server.url, options=options))
     with pytest.raises(EngineError, match="refused the key"):
@@ -382,7 +306,7 @@ def test_failure_ends_the_wait_for_the_next_request(script: Script) -> None:
     assert len(server.requests) == 1
 
 
-def test_answers_in_flight_during_a_failure_are_kept(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_in_flight_during_a_failure_are_kept(serve: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first failure is raised, nothing more is sent, and answers in flight come with the error."""
     failed = threading.Event()
 
@@ -396,7 +320,7 @@ def test_answers_in_flight_during_a_failure_are_kept(script: Script, monkeypatch
         failed.set()
         return HostedGenerator.explain(engine, failure)
 
-    server = script(reply)
+    server = serve(reply)
     engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 2, "max_retries": 0}))
     talks = [[{"role": "user", "content": text}] for text in ("slow", "bad", "slow", "slow")]
     monkeypatch.setattr(engine, "explain", explain)  # called once the engine has recorded the failure
@@ -406,21 +330,21 @@ def test_answers_in_flight_during_a_failure_are_kept(script: Script, monkeypatch
     assert len(server.requests) == 2
 
 
-def test_a_hundred_requests_can_be_in_flight(script: Script) -> None:
+def test_a_hundred_requests_can_be_in_flight(serve: Start) -> None:
     everybody = threading.Barrier(100)
 
     def reply(*_: Any) -> tuple[int, dict[str, Any]]:
         everybody.wait(LONGEST_WAIT_S)
         return 200, completion("x")
 
-    server = script(reply)
+    server = serve(reply)
     engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 100}))
     assert len(engine.generate(TALK * 100, Sampling())) == 100
     assert server.most_at_once == 100
 
 
-def test_generation_works_inside_a_running_event_loop(script: Script) -> None:
-    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion("x"))).url))
+def test_generation_works_inside_a_running_event_loop(serve: Start) -> None:
+    engine = OpenAIGenerator(spec(serve(completion("x")).url))
 
     async def notebook() -> str:
         return engine.generate(TALK, Sampling())[0].text
@@ -441,8 +365,8 @@ def test_generation_works_inside_a_running_event_loop(script: Script) -> None:
         ({"completion_tokens": 2, "total_tokens": 40}, (0, 2)),
     ],
 )
-def test_counts_of_tokens_are_never_negative(script: Script, usage: Any, counts: tuple[int, int]) -> None:
-    engine = OpenAIGenerator(spec(script(lambda *_: (200, {**completion("x"), "usage": usage})).url))
+def test_counts_of_tokens_are_never_negative(serve: Start, usage: Any, counts: tuple[int, int]) -> None:
+    engine = OpenAIGenerator(spec(serve({**completion("x"), "usage": usage}).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.prompt_tokens, answer.completion_tokens) == counts
 
@@ -456,8 +380,8 @@ def test_counts_of_tokens_are_never_negative(script: Script, usage: Any, counts:
         ({"object": "list", "data": []}, "choices: Field required"),
     ],
 )  # fmt: skip
-def test_answers_of_another_shape_are_refused(script: Script, answer: dict[str, Any], error: str) -> None:
-    server = script(lambda *_: (200, answer))
+def test_answers_of_another_shape_are_refused(serve: Start, answer: dict[str, Any], error: str) -> None:
+    server = serve(answer)
     engine = OpenAIGenerator(spec(server.url, options={"max_retries": 1}))
     with pytest.raises(
         Unfinished, match=rf"served.*{server.url} gave no answer of the chat API \(.*{error}"

@@ -81,10 +81,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return KINDS[request.param]
 
 
-def test_there_are_twelve_kinds() -> None:
-    assert len(KINDS) == 12
-
-
 def test_a_plain_text_starts_once_and_never_ends(kind: Kind) -> None:
     tokenizer = tokenizer_of(kind)
     start = "".join(kind.start)

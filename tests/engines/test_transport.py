@@ -25,7 +25,7 @@ from tasks.engines.served import transport
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.served.transport import Caller, Pace
 from tasks.engines.specs import EngineSpec
-from tests.engines.test_openai import TALK, completion
+from tests.engines.served import TALK, completion
 from tests.http_server import HttpServer
 
 KEY = "sk-very/secret+key_0123456789"

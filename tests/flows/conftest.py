@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.test_openai import Reply, Scripted
+from tests.engines.served import Reply, Scripted
 
 Serve = Callable[..., Scripted]
 """(reply, *names of models, lines that their specs have besides) -> the server"""

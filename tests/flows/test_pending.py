@@ -22,7 +22,7 @@ from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError
 from tasks.pending.answers import Refused, scores_of
 from tasks.pending.folder import LONGEST_LINE, Folder, fault_of, lines_of, name_fault
-from tests.engines.test_openai import Scripted
+from tests.engines.served import Scripted
 from tests.golden import served
 from tests.golden.harness import ROWS, SERVED, net, new_home, params_of, run
 from warehouse import Warehouse

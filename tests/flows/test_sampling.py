@@ -9,7 +9,7 @@ import numpy as np
 from flows.evaluation import evaluate
 from tasks.evaluations.spectral.evaluation import EVALUATION
 from tasks.evaluations.spectral.params import SpectralParams
-from tests.engines.test_openai import completion
+from tests.engines.served import completion
 from tests.flows.conftest import Serve
 from warehouse import Warehouse
 

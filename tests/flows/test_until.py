@@ -20,7 +20,7 @@ from flows.stored import recomputed
 from tasks import registry
 from tasks.loop import steps
 from tasks.loop import until as loop_until
-from tests.engines.test_openai import completion
+from tests.engines.served import completion
 from tests.evaluations.recipe.made import evaluation
 from tests.http_server import Answer, HttpServer, Request, Send
 from warehouse import Warehouse, run_checks

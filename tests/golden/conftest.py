@@ -11,7 +11,7 @@ import pytest
 from prefect.settings import PREFECT_LOGGING_LEVEL, temporary_settings
 
 from deployments.serve.server import pointed_at
-from tests.engines.test_openai import Scripted
+from tests.engines.served import Scripted
 from tests.golden import served
 from tests.golden.harness import new_home, run
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from tests.engines.test_openai import Scripted, completion
+from tests.engines.served import Scripted, completion
 
 
 def start() -> Scripted:

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from tasks.engines.protocols import EngineError
-from tests.engines.test_openai import Scripted
+from tests.engines.served import Scripted
 from tests.golden.conftest import Homes
 from tests.golden.harness import (
     EVALUATIONS,

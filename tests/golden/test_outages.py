@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.engines.test_openai import Scripted
+from tests.engines.served import Scripted
 from tests.faulty import FaultyPostgres, FaultyS3, faulty_postgres, faulty_s3
 from tests.golden.harness import (
     differences,

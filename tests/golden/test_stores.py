@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.test_openai import Scripted
+from tests.engines.served import Scripted
 from tests.golden.harness import (
     EVALUATIONS,
     differences,

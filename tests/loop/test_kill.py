@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.test_openai import Scripted, completion
+from tests.engines.served import Scripted, completion
 from warehouse import Warehouse
 
 REPOSITORY = Path(__file__).parents[2]

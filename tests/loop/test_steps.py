@@ -19,7 +19,7 @@ from tasks.loop import progress, steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.prompts import Prompt, Prompts, prompt_seed
 from tasks.loop.requests import Engine
-from tests.engines.test_openai import Scripted, completion
+from tests.engines.served import Scripted, completion
 from tests.loop.completing import complete, plan
 from warehouse import Warehouse, register_orphans, run_checks
 

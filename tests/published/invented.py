@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tests.packs.test_published import write_xlsx
+from tests.data.workbooks import write_xlsx
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -29,6 +29,7 @@ from tests.evaluations.worldwise.report import example_run as worldwise
 from tests.exchange import logs
 from tests.report.pages import HOSTILE, check_downloads, check_page, outline, parsed, shown, text_of
 from tests.report.stored import CONFIG
+from tests.warehouse.rows import in_one_write
 from warehouse import Warehouse
 
 OUTLINES = Path(__file__).with_name("outlines")
@@ -47,6 +48,7 @@ VARIANTS = [
 ]
 
 
+@in_one_write
 def store_cure(warehouse: Warehouse) -> None:
     thin = cure.PARAMS | {"modes": ["thin"], "judges": []}
     cure.store(warehouse, "thin", list(cure.label_rows("casa", "thin", 0.7, CODES, 0)), "thin", thin)
@@ -60,12 +62,14 @@ def store_cure(warehouse: Warehouse) -> None:
     cure.validate(warehouse, "normad", metrics=agreement)
 
 
+@in_one_write
 def store_spectral(warehouse: Warehouse) -> None:
     for config in (spectral.LANGUAGES, "older", "newer"):
         spectral.store(warehouse, "model-a", config)
         spectral.store(warehouse, "null:list-frequency", config)
 
 
+@in_one_write
 def store_worldwise(warehouse: Warehouse) -> None:
     worldwise.store_study(warehouse, {"alone": 0.2}, ["IN"], "one")
     worldwise.store_study(warehouse, {"model": 0.1}, many_countries(warehouse), "many")
@@ -73,11 +77,13 @@ def store_worldwise(warehouse: Warehouse) -> None:
     worldwise.store_study(warehouse, gains, CODES)
 
 
+@in_one_write
 def store_fmlama(warehouse: Warehouse) -> None:
     for model in fmlama.MODELS:
         fmlama.store(warehouse, model)
 
 
+@in_one_write
 def store_imported(warehouse: Warehouse) -> None:
     """Import a table in which one model is ahead of two equal ones, and a log without answers."""
     task, cultures = f"dishes {HOSTILE}", ["<b>BR</b>", "DE", "EG", "ET", "IN", "JP", "KE", "MX"]

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pytest
 
 from warehouse import Run, Warehouse, part_path, register_parts, write_part
 
@@ -78,6 +83,25 @@ def store_part(
     with warehouse.write() as connection:
         register_parts(connection, [units], replace=replace)
     return part_path(warehouse.home, kind, units["part"][0])
+
+
+@contextmanager
+def one_write(warehouse: Warehouse) -> Iterator[None]:
+    """Make one of all writes within the block: many that follow one another take seconds."""
+    with warehouse.write() as connection, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Warehouse, "write", lambda _: nullcontext(connection))
+        yield
+
+
+def in_one_write(store: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a function that fills the warehouse that it is given, so that it writes once."""
+
+    @wraps(store)
+    def stored(warehouse: Warehouse, *more: Any, **named: Any) -> None:
+        with one_write(warehouse):
+            store(warehouse, *more, **named)
+
+    return stored
 
 
 def start_python(code: str, home: Path) -> subprocess.Popen[str]:

@@ -16,17 +16,18 @@ from deployments.cli.app import app
 from deployments.show.overview import overview
 from deployments.show.report import page
 from tests.evaluations.spectral.report.example_run import PARAMS
-from tests.report.stored import Row, around, row, store_part, store_run
-from warehouse import Warehouse, freeze_cohort
+from tests.report.stored import Row, around, put_run, row
+from warehouse import Warehouse, freeze_cohort, write_part
 
 ALL = ("overall", "all")
 
 
 def store(warehouse: Warehouse, evaluation: str, models: dict[str, list[Row]]) -> dict[tuple[str, str], Any]:
     """Store finished runs of one configuration; return (model, metric) -> is_beyond_null and doubt."""
-    for model, rows in models.items():
-        engine = (f"engine of {model}", "lab/m")
-        store_run(warehouse, evaluation, model, rows, PARAMS, f"c {evaluation}", engine)
+    with warehouse.write() as connection:
+        for model, rows in models.items():
+            engine = (f"engine of {model}", "lab/m")
+            put_run(connection, evaluation, model, rows, PARAMS, f"c {evaluation}", engine)
     rows = warehouse.query("SELECT model, metric, is_beyond_null, doubt FROM model_scores").rows()
     history = "SELECT model, metric, is_beyond_null, doubt FROM leaderboard_history WHERE NOT is_null"
     assert sorted(warehouse.query(history).rows(), key=str) == sorted(rows, key=str)
@@ -59,26 +60,36 @@ def test_medians_of_one_model_alone_are_a_doubt_of_macro_f1(warehouse: Warehouse
     assert ranks == {True}, "the order of domains has no medians"
 
 
-@pytest.mark.parametrize(
-    ("role", "n_lost", "n_unscored", "is_doubted"),
-    [("judge", 9, 9, True), ("simulator", 9, 9, True), ("judge", 1, 1, False), ("candidate", 9, 9, False),
-     ("judge", 0, 9, False), ("judge", 9, 0, False)],
-)  # fmt: skip
-def test_lost_verdicts_make_no_finding(
-    warehouse: Warehouse, role: str, n_lost: int, n_unscored: int, is_doubted: bool
-) -> None:
-    number = headline("accuracy", 0.60, 0.05, 0.52) | {"n_scored": 91, "n_unscored": n_unscored}
-    run = store_run(warehouse, "culturall", "m", [number], PARAMS, "c", ("e", "lab/m"))
+LOST = {
+    "of a judge": ("judge", 9, 9),
+    "of a simulator": ("simulator", 9, 9),
+    "too few to matter": ("judge", 1, 1),
+    "of the candidate itself": ("candidate", 9, 9),
+    "none lost": ("judge", 0, 9),
+    "none unscored": ("judge", 9, 0),
+}
+"""Model -> role whose answers are lost, their number, and the number of unscored answers."""
+
+
+def test_lost_verdicts_make_no_finding(warehouse: Warehouse) -> None:
     schema = {"role": pl.String, "engine": pl.String, "reason": pl.String, "n_lost": pl.Int32, "n": pl.Int32}
-    lost = pl.DataFrame([(role, "other", "cut off", n_lost, 100)], schema, orient="row")
-    of_run = lost.with_columns(request_hash=pl.lit(run), run_id=pl.lit(run), model=pl.lit("m"))
-    store_part(warehouse, "answer_loss", "lost", of_run)
-    (seen,) = warehouse.query(
-        "SELECT is_beyond_null, doubt FROM against_null WHERE metric = 'accuracy'"
-    ).rows()
-    of_all = f"{n_unscored} of {91 + n_unscored} are unscored, and answers of a {role} are lost: "
-    said = f"{of_all}with the worst value for each it is not beyond its null"
-    assert seen == ((False, said) if is_doubted else (True, None))
+    number = headline("accuracy", 0.60, 0.05, 0.52) | {"n_scored": 91}
+    store(warehouse, "culturall", {m: [number | {"n_unscored": n}] for m, (*_, n) in LOST.items()})
+    runs = dict(warehouse.query("SELECT model, run_id FROM run").rows())
+    for model, (role, n_lost, _) in LOST.items():
+        lost = pl.DataFrame([(role, "other", "cut off", n_lost, 100)], schema, orient="row")
+        of_run = lost.with_columns(
+            request_hash=pl.lit(runs[model]), run_id=pl.lit(runs[model]), model=pl.lit(model)
+        )
+        warehouse.register(write_part(warehouse.home, "answer_loss", "lost", of_run))
+    seen = "SELECT model, is_beyond_null, doubt FROM against_null WHERE metric = 'accuracy'"
+    said = "9 of 100 are unscored, and answers of a {} are lost: {}"
+    worst = "with the worst value for each it is not beyond its null"
+    assert {model: answer for model, *answer in warehouse.query(seen).rows()} == {
+        **{model: [True, None] for model in LOST},
+        "of a judge": [False, said.format("judge", worst)],
+        "of a simulator": [False, said.format("simulator", worst)],
+    }
 
 
 def test_a_number_within_the_draws_of_its_null_is_never_beyond_it(
@@ -203,25 +214,38 @@ def test_the_interval_of_a_null_widens_the_comparison(
     assert by_model["far", metric] == (True, None)
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "metric", "flags", "doubt"),
-    [
-        ("cure", "coverage", [1.0], None),
-        ("cure", "coverage", [1.0, None], None),  # too few items of a pack to decide
-        ("cure", "coverage", [1.0, 0.0], "explanations not shown to beat another item's"),
-        ("cure", "coverage", [None], "too few explanations for a test against another item's"),
-        ("explication", "apr", [1.0], None),
-        ("explication", "apr", [0.0], "not shown to beat another persona's recommendation"),
-        ("explication", "apr", [None], "too few personas for the judges' check"),
-    ],
-)
+TELLS: dict[str, dict[str, tuple[list[float | None], str | None]]] = {
+    "cure": {
+        "it does": ([1.0], None),
+        "too few items of a pack to decide": ([1.0, None], None),
+        "not for a pack": ([1.0, 0.0], "explanations not shown to beat another item's"),
+        "too few": ([None], "too few explanations for a test against another item's"),
+    },
+    "explication": {
+        "it does": ([1.0], None),
+        "it does not": ([0.0], "not shown to beat another persona's recommendation"),
+        "too few": ([None], "too few personas for the judges' check"),
+    },
+}
+"""Evaluation -> model -> whether a judge tells real from shuffled (None: undecided), and the doubt."""
+
+
+@pytest.mark.parametrize("evaluation", TELLS)
 def test_a_judge_that_does_not_tell_real_from_shuffled_doubts_the_number(
-    warehouse: Warehouse, evaluation: str, metric: str, flags: list[float | None], doubt: str | None
+    warehouse: Warehouse, evaluation: str
 ) -> None:
-    rows = [headline(metric, 0.8, 0.1, 0.3)]
-    for benchmark, flag in zip(("normad", "mine"), flags, strict=False):
-        where = ("benchmark", benchmark) if evaluation == "cure" else ALL
-        rows += [row(metric, where, 0.8)] if evaluation == "cure" else []
-        rows.append(row("tells_real_from_shuffled", where, flag))
-    by_model = store(warehouse, evaluation, {"m": rows})
-    assert by_model["m", metric] == (doubt is None, doubt)
+    metric = "coverage" if evaluation == "cure" else "apr"
+
+    def rows(flags: list[float | None]) -> list[Row]:
+        made = [headline(metric, 0.8, 0.1, 0.3)]
+        for benchmark, flag in zip(("normad", "mine"), flags, strict=False):
+            where = ("benchmark", benchmark) if evaluation == "cure" else ALL
+            made += [row(metric, where, 0.8)] if evaluation == "cure" else []
+            made.append(row("tells_real_from_shuffled", where, flag))
+        return made
+
+    models = TELLS[evaluation]
+    by_model = store(warehouse, evaluation, {model: rows(flags) for model, (flags, _) in models.items()})
+    assert {model: by_model[model, metric] for model in models} == {
+        model: (doubt is None, doubt) for model, (_, doubt) in models.items()
+    }

@@ -83,12 +83,13 @@ def test_external_rankings_are_joined_by_model_name_or_id(warehouse: Warehouse) 
     rows = pl.DataFrame(
         {"benchmark": "mine", "model": names, "place": [5, 4, 3, 2, 1, 6], "source": "mine.csv"}
     )
-    save_ranking(warehouse, rows)
-    pair = agreement(warehouse, "mine")
+    turned = rows.with_columns(benchmark=pl.lit("turned"), place=7 - pl.col("place"))
+    save_ranking(warehouse, pl.concat([rows, turned]))
+    pairs = {row["other_metric"]: row for row in warehouse.query("FROM evaluation_agreement").to_dicts()}
+    pair = pairs["mine"]
     assert (pair["evaluation"], pair["n_models"], pair["rho"]) == ("spectral", 5, 1.0)
     assert (pair["n_apart"], pair["other_n_apart"]) == (6, None)
-    save_ranking(warehouse, rows.with_columns(place=7 - pl.col("place")))
-    assert agreement(warehouse, "mine")["rho"] == -1.0
+    assert pairs["turned"]["rho"] == -1.0
     missing = warehouse.query(
         "SELECT model FROM external_ranking WHERE benchmark = 'mine' AND our_model IS NULL"
     )

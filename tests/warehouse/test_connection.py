@@ -157,17 +157,17 @@ def test_readers_share_one_instance_until_the_file_is_replaced(
 
 def test_threads_lose_no_write(warehouse: Warehouse) -> None:
     def work(number: int) -> None:
-        for step in range(3):
+        for step in range(2):
             with warehouse.write() as connection:
                 connection.execute(ADD, [f"test-{number}-{step}", ""])
             warehouse.query(COUNT)
 
-    threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
+    threads = [threading.Thread(target=work, args=[number]) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert count(warehouse) == 12
+    assert count(warehouse) == 6
 
 
 def test_a_forked_process_reads_and_writes_as_its_parent_does(warehouse: Warehouse) -> None:
@@ -281,14 +281,15 @@ def test_the_write_ahead_log_of_an_outside_writer_is_never_dropped(warehouse: Wa
 
 @pytest.mark.parametrize("is_there", [False, pytest.param(True, marks=pytest.mark.heavy)])
 def test_a_new_home_is_readable_by_its_owner_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+    tmp_path: Path, blank: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:
+    assert stat.S_IMODE(blank.stat().st_mode) == 0o700, "as it was opened first"
     before = os.umask(0o022)
     try:
         for name, make in {
-            "opened": lambda path: Warehouse.open(path),
+            **({"opened": lambda path: Warehouse.open(path)} if is_there else {}),
             "usual": lambda path: home(),
-            "copied": lambda path: copy(Warehouse.open(tmp_path / "opened"), LocalStore(path)),
+            "copied": lambda path: copy(Warehouse(LocalStore(blank)), LocalStore(path)),
         }.items():
             path = tmp_path / name
             monkeypatch.setenv("CULTUREMETER_HOME", str(path))

@@ -183,7 +183,7 @@ def content(warehouse: Warehouse) -> list[list[list[object]]]:
     return [[[cell for cell in row if not isinstance(cell, datetime)] for row in of] for of in rows]
 
 
-@pytest.mark.parametrize("n", [6, pytest.param(120, marks=[pytest.mark.slow, pytest.mark.heavy])])
+@pytest.mark.parametrize("n", [3, pytest.param(120, marks=[pytest.mark.slow, pytest.mark.heavy])])
 def test_a_flipped_bit_of_any_file_is_never_copied_as_data(full: Warehouse, tmp_path: Path, n: int) -> None:
     for number in range(n):
         home = Path(shutil.copytree(full.home, tmp_path / f"home {number}"))

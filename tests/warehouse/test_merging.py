@@ -106,17 +106,24 @@ def alone(evaluation: str) -> bool:
     return False
 
 
-def test_runs_answers_and_numbers_of_two_homes_are_in_one(
+def test_a_merge_takes_what_a_dry_run_says_and_its_repetition_nothing(
     warehouse: Warehouse, homes: Callable[[], Warehouse]
 ) -> None:
     one, two = homes(), homes()
     add_run(one, "a", cohort=("run-a",))
     add_run(two, "b", cohort=("run-b",))
-    before = signs(one.home)
+    here, there = signs(warehouse.home), signs(one.home)
+    dry = merge(warehouse, one.store, alone, is_dry=True)
+    assert signs(warehouse.home) == here
     merged = merge(warehouse, one.store, alone)
+    assert dry.taken.equals(merged.taken)
     assert dict(merged.taken.select("what", "n_taken").rows()) == {"runs": 1, "answers": 2, "cohorts": 1}
     assert (merged.conflicts, merged.damaged, merged.n_waiting) == ((), (), 0)
-    assert signs(one.home) == before
+    assert signs(one.home) == there
+    here, version = signs(warehouse.home), warehouse.store.version()
+    assert merge(warehouse, one.store).taken["n_taken"].sum() == 0
+    assert warehouse.store.version() == version  # nothing was published
+    assert signs(warehouse.home) == here
     merge(warehouse, two.store, alone)
     assert warehouse.query("SELECT run_id FROM run ORDER BY ALL")["run_id"].to_list() == ["run-a", "run-b"]
     of_models = "SELECT model, count(*) AS n FROM item_logprob GROUP BY ALL ORDER BY ALL"
@@ -131,30 +138,6 @@ def test_runs_answers_and_numbers_of_two_homes_are_in_one(
         .filter(pl.col("n_violations") > 0, pl.col("check") != "metric_not_in_catalogue")
         .is_empty()
     )
-
-
-def test_the_same_merge_again_changes_nothing(warehouse: Warehouse, homes: Callable[[], Warehouse]) -> None:
-    other = homes()
-    add_run(other, "a", cohort=("run-a",))
-    merge(warehouse, other.store)
-    before, version = signs(warehouse.home), warehouse.store.version()
-    again = merge(warehouse, other.store)
-    assert again.taken["n_taken"].sum() == 0
-    assert warehouse.store.version() == version  # nothing was published
-    assert signs(warehouse.home) == before
-
-
-def test_a_dry_run_says_what_a_merge_takes_and_changes_nothing(
-    warehouse: Warehouse, homes: Callable[[], Warehouse]
-) -> None:
-    other = homes()
-    add_run(other, "a", cohort=("run-a",))
-    before = signs(warehouse.home)
-    dry = merge(warehouse, other.store, is_dry=True)
-    assert signs(warehouse.home) == before
-    done = merge(warehouse, other.store)
-    assert dry.taken.equals(done.taken)
-    assert done.taken["n_taken"].sum() == 4
 
 
 def test_a_run_compared_with_another_cohort_is_a_conflict_and_its_answers_come(

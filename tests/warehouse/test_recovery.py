@@ -13,7 +13,7 @@ import pytest
 import warehouse.connection as connection_module
 import warehouse.parts as parts_module
 import warehouse.recovery as recovery_module
-from tests.warehouse.rows import logprobs, make_run, store_part
+from tests.warehouse.rows import logprobs, make_run, one_write, store_part
 from warehouse import (
     CorruptPart,
     Run,
@@ -138,9 +138,10 @@ def test_only_a_read_error_of_the_disk_makes_a_part_corrupt(
 def many(warehouse: Warehouse, n: int, run_id: str = "r1") -> list[Path]:
     """Write n parts, each of another request of one run, with two countries each."""
     paths = []
-    for number in range(n):
-        frame = logprobs("FR IT", request=f"{run_id}-{number:03}", run_id=run_id, base=-1.0 - number)
-        paths.append(store_part(warehouse, frame, f"{run_id}{number:03}"))
+    with one_write(warehouse):
+        for number in range(n):
+            frame = logprobs("FR IT", request=f"{run_id}-{number:03}", run_id=run_id, base=-1.0 - number)
+            paths.append(store_part(warehouse, frame, f"{run_id}{number:03}"))
     return paths
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from tasks.evaluations.culturall.items import CulturallItem, load_items
 from tasks.evaluations.culturall.matching.choices import options
-from tests.engines.test_openai import Scripted, completion
+from tests.engines.served import Scripted, completion
 
 SAMPLE = Path(__file__).parents[3] / "warehouse" / "reference" / "culturall_item"
 SOLVERS = ("good", "half", "bad")

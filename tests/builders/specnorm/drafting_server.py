@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.engines.protocols import Message
-from tests.engines.test_openai import Scripted, completion
+from tests.engines.served import Scripted, completion
 
 WORDS = [
     f"{first}{last}"

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
 from flows.build import run_stages
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import ReleaseParams
@@ -25,8 +30,23 @@ def new(name: str, kind: str, *arguments: object, n_people: int = 2, code: int =
     return people("new", name, *own, code=code)
 
 
+@pytest.fixture(scope="module")
+def drafted(copied_home: Callable[[], Path]) -> tuple[Warehouse, str]:
+    """A warehouse with one item by p001 and one by p002 that the checks refuse, and the good draft."""
+    warehouse = Warehouse.open(copied_home())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTUREMETER_HOME", str(warehouse.home))
+        return warehouse, written(warehouse)
+
+
+@pytest.fixture
+def warehouse(drafted: tuple[Warehouse, str], own_copy: Callable[[Warehouse], Warehouse]) -> Warehouse:
+    """A copy for one test, which commands open."""
+    return own_copy(drafted[0])
+
+
 def written(warehouse: Warehouse) -> str:
-    """Store one item by p001 and one by p002 that the checks refuse; return the good draft."""
+    """Store both items; return the good draft."""
     new("cases", "culturall-create", "--items", 4)
     folder, database = started(warehouse.home, "cases")
     own = [a for a in folder.assignments if a.place == 1]
@@ -73,8 +93,10 @@ def status(warehouse: Warehouse) -> dict[str, str]:
     return dict(warehouse.query("SELECT draft, status FROM culturall_draft_state").rows())
 
 
-def test_item_goes_from_topic_to_published_version(warehouse: Warehouse) -> None:
-    easy = written(warehouse)
+def test_item_goes_from_topic_to_published_version(
+    warehouse: Warehouse, drafted: tuple[Warehouse, str]
+) -> None:
+    easy = drafted[1]
     assert "there is no easy draft" in new("harder", "culturall-elevate", code=1)
     solved(warehouse, easy, 2)
     new("harder", "culturall-elevate")
@@ -115,7 +137,6 @@ def test_item_goes_from_topic_to_published_version(warehouse: Warehouse) -> None
 
 def test_author_of_an_item_cannot_review_it(warehouse: Warehouse) -> None:
     """A code means the same person in every study."""
-    written(warehouse)
     run_stages(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
     alone = new("alone", "culturall-review", "--codes", "p001", n_people=1, code=1)
     assert "needs 1 people and only 0 may see it" in alone
@@ -129,7 +150,6 @@ def test_author_of_an_item_cannot_review_it(warehouse: Warehouse) -> None:
 
 
 def test_review_texts_must_match_the_decision(warehouse: Warehouse) -> None:
-    written(warehouse)
     run_stages(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
     new("reviews", "culturall-review")
     for decision, texts, line in (

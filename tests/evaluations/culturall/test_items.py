@@ -12,8 +12,8 @@ import pytest
 from tasks.data import TableError
 from tasks.evaluations.culturall.items import ItemTexts, choose, load_items
 from tasks.packs.published import read_rows
+from tests.data.workbooks import write_xlsx
 from tests.evaluations.culturall.conftest import OPTIONS, ROWS, Row
-from tests.packs.test_published import write_xlsx
 
 PUBLISHED: Row = {
     "language": "ZH", "region": "uk", "topic": "food", "scenario": "一", "question": f"哪个？{OPTIONS}",
