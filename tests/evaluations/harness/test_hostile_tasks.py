@@ -289,18 +289,6 @@ def test_data_of_others_do_not_lead_out_of_their_folder(folder: Path, link: str)
             build_study(HarnessParams(models=["x"], tasks=[str(plain)], data=files), {}, {})
 
 
-def test_a_snapshot_of_the_hubs_cache_links_to_its_own_blobs(tmp_path: Path) -> None:
-    snapshot, blob = (
-        tmp_path / "datasets--a--b" / "snapshots" / COMMIT,
-        tmp_path / "datasets--a--b" / "blobs" / "1",
-    )
-    snapshot.mkdir(parents=True)
-    blob.parent.mkdir()
-    blob.write_text("{}")
-    (snapshot / "test.jsonl").symlink_to(blob)
-    clone.check(snapshot, "x")
-
-
 def test_only_commits_that_the_hub_has_are_commits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A branch may be called by 40 hex digits too; the hub says which commit it is."""
     from huggingface_hub import HfApi
