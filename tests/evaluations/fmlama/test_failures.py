@@ -18,7 +18,6 @@ from tests.evaluations.fmlama.finished_run import empty_home, params, run
 from warehouse import CorruptPart, Warehouse, run_checks
 
 EVERYONE = ["fake-a", "fake-b", "null:common", "null:common-of-origin"]
-JUDGED = ("mes", "mes_maybe", "judge_gold_accepted")
 NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
 REASONS = "SELECT DISTINCT unscored_reason FROM metric_value WHERE metric IN ('mes', 'judge_gold_accepted')"
 

@@ -82,7 +82,6 @@ def _data(files: Any, reader: str = "text", **more: Any) -> dict[str, Any]:
     return {"dataset_path": reader, "dataset_kwargs": {"data_files": files, **more}, "test_split": "train"}
 
 
-M = f"../{OUTSIDE}/m.py"
 GENERATION: dict[str, dict[str, Any]] = {
     "unknown": {"custom_generate": "@/m.py"},
     "of the library of models": {"logits_processor": "@/m.py", "max_gen_toks": 8},
