@@ -197,7 +197,7 @@ def test_content_is_the_papers_only_by_the_hash_of_the_authors_own() -> None:
 def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_equal: bool) -> None:
     (row,) = (row for row in settings("cure") if row.field == "judges")
     (own, *_) = compared([row], params("cure")(models=["m"], judges=[judge]))
-    assert own.is_equal == is_equal
+    assert (own.is_equal, own.is_model) == (is_equal, False)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_e
 def test_the_papers_models_are_known_by_their_repositories(name: str, model: str, is_equal: bool) -> None:
     (row,) = (row for row in settings(name) if row.field == "models")
     (own, *_) = compared([row], params(name)(models=[model]))
-    assert own.is_equal is is_equal
+    assert (own.is_equal, own.is_model) == (is_equal, True)
 
 
 def test_a_date_counts_where_the_paper_prints_one() -> None:
