@@ -100,6 +100,8 @@ def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str)
     assert {row.setting for row in table if row.is_open} == {
         row.setting for row in rows if row.pack and not row.words and row.profile in ("", "paper")
     }  # the authors' files are not here, so no hash of them is
+    models = {row.setting for row in compared(settings(name), knobs) if row.is_model}
+    assert models == {row.setting for row in settings(name) if row.field == "models"}
     without = {row.setting for row in compared(rows, knobs) if not row.is_equal and not row.is_model}
     assert without == {row.setting for row in rows if row.pack and row.profile in ("", "paper")}
 
@@ -197,7 +199,7 @@ def test_content_is_the_papers_only_by_the_hash_of_the_authors_own() -> None:
 def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_equal: bool) -> None:
     (row,) = (row for row in settings("cure") if row.field == "judges")
     (own, *_) = compared([row], params("cure")(models=["m"], judges=[judge]))
-    assert (own.is_equal, own.is_model) == (is_equal, False)
+    assert own.is_equal == is_equal
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_e
 def test_the_papers_models_are_known_by_their_repositories(name: str, model: str, is_equal: bool) -> None:
     (row,) = (row for row in settings(name) if row.field == "models")
     (own, *_) = compared([row], params(name)(models=[model]))
-    assert (own.is_equal, own.is_model) == (is_equal, True)
+    assert own.is_equal is is_equal
 
 
 def test_a_date_counts_where_the_paper_prints_one() -> None:
