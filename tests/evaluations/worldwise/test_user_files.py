@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from pathlib import Path
 
 import pytest
@@ -90,13 +89,3 @@ def test_study_uses_only_the_users_files(make_study: MakeStudy) -> None:
     assert [c.culture for c in study.content.cultures] == ["baseline", "MX", "US"]
     assert study.content.targets[1:].tolist() == [[-1.5], [2.0]]
     assert study.samples[0].key == ("baseline", "IND001", 0)
-
-
-def test_quotes_and_line_breaks_in_cells_are_read(tmp_path: Path) -> None:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(["value", "label", "description"])
-    writer.writerow(["a", 'He said "no"', "two\nlines"])
-    (tmp_path / "v.csv").write_text(buffer.getvalue(), encoding="utf-8", newline="")
-    (row,) = read_rows(tmp_path / "v.csv", "guiding_value")
-    assert row == {"value": "a", "label": 'He said "no"', "description": "two\nlines"}
