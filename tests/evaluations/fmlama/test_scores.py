@@ -19,10 +19,8 @@ from tasks.metrics.ranking import average_precision
 from tests.evaluations.fmlama.conftest import MakeStudy, ScoresOf, any_answers, ranked
 from tests.evaluations.fmlama.rankings import PLAIN
 
+
 # cheese . flour = 0, cheese . rice = 0.6, flour . rice = 0.8; salt has no vector.
-VECTORS = [[1, 0], [0, 1], [0.6, 0.8], [0, 0]]
-
-
 def test_unspellable_candidates_rank_last_and_are_counted(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     without = {
         dish: " ".join(c for c in order.split() if c != "cheese") for dish, order in PLAIN["t-en-1"].items()
