@@ -100,6 +100,8 @@ def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str)
     assert {row.setting for row in table if row.is_open} == {
         row.setting for row in rows if row.pack and not row.words and row.profile in ("", "paper")
     }  # the authors' files are not here, so no hash of them is
+    models = {row.setting for row in compared(settings(name), knobs) if row.is_model}
+    assert models == {row.setting for row in settings(name) if row.field == "models"}
     without = {row.setting for row in compared(rows, knobs) if not row.is_equal and not row.is_model}
     assert without == {row.setting for row in rows if row.pack and row.profile in ("", "paper")}
 

@@ -31,7 +31,7 @@ from deployments.evaluations import evaluation as definition
 from deployments.packs.folders import write_recipe
 from flows.evaluation import flow_of
 from tests.conftest import REPOSITORY, environment
-from warehouse import Warehouse
+from warehouse import Warehouse, run_checks
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.store import store_at
@@ -283,6 +283,16 @@ def differences(recorded: Rows, rows: Rows) -> list[str]:
             if not _same(old[name], new[name])
         ]
     return lines[:20] + ([f"and {len(lines) - 20} more"] if len(lines) > 20 else [])
+
+
+def assert_recorded(home: Path, evaluation: str) -> None:
+    """Assert that numbers and leaderboard equal the recorded ones, and the warehouse finds no fault."""
+    for table, rows in (("metric_value", metric_rows), ("leaderboard", leaderboard_rows)):
+        recorded = read_golden(golden_path(evaluation, table))
+        assert set(net(evaluation).models) < {row["model"] for row in recorded}
+        assert differences(recorded, rows(home, evaluation)) == []
+    checks = run_checks(Warehouse.open(home))
+    assert checks.filter(checks["n_violations"] > 0).rows() == []
 
 
 def golden_path(evaluation: str, table: str) -> Path:

@@ -15,16 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.golden.conftest import Homes
-from tests.golden.harness import (
-    EVALUATIONS,
-    differences,
-    golden_path,
-    leaderboard_rows,
-    metric_rows,
-    net,
-    read_golden,
-)
-from warehouse import Warehouse, run_checks
+from tests.golden.harness import EVALUATIONS, assert_recorded
 
 TASKS = Path(__file__).parents[2] / "tasks" / "evaluations"
 
@@ -40,11 +31,4 @@ def test_every_evaluation_has_a_net() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
 def test_all_numbers_equal_the_recorded_ones(undisturbed: Homes, evaluation: str) -> None:
-    home = undisturbed(evaluation)
-    recorded = read_golden(golden_path(evaluation, "metric_value"))
-    assert set(net(evaluation).models) < {row["model"] for row in recorded}
-    assert differences(recorded, metric_rows(home, evaluation)) == []
-    recorded = read_golden(golden_path(evaluation, "leaderboard"))
-    assert differences(recorded, leaderboard_rows(home, evaluation)) == []
-    checks = run_checks(Warehouse.open(home))
-    assert checks.filter(checks["n_violations"] > 0).rows() == []
+    assert_recorded(undisturbed(evaluation), evaluation)

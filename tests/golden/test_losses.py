@@ -50,6 +50,12 @@ AS_IT_STANDS = {("explication", "interaction"), ("explication", "instruction_fol
 """Headlines for which a judge reads the conversation as far as it went; the fake judge grades each text at
 random, so only what it says of one text can be held against it."""
 
+COUNTED: Mapping[str, tuple[str, ...]] = {
+    "culturall": ("accuracy",),
+    "cure": ("exact_match", "coverage", "specificity", "connotation", "coherence"),
+}
+"""Evaluation -> headlines in whose denominator a lost answer is, as docs/intervals.md has them."""
+
 Bounds = Mapping[str, tuple[float, float]]
 """Headline -> its worst and its best value; infinite without a bound."""
 
@@ -175,6 +181,10 @@ def test_no_headline_rises_when_a_text_is_lost(warehouse: Warehouse, home: Path,
                 is_higher = rises_at_all(*own) if role == "candidate" else rises(*own)
                 assert not is_higher, (metric, role, how, unit)
     assert tried >= 5 or not loop.texts(), "log-probabilities alone: no text can be lost"
+    refused = WITHOUT_TEXT["refused"]
+    loop.lost = {(role, unit): refused for (_, unit), role in loop.roles.items() if role == "candidate"}
+    rows, counted = loop.rows(), COUNTED.get(name, ())
+    assert {metric: rows[metric].value for metric in counted} == dict.fromkeys(counted, 0.0)
 
 
 def rises_at_all(before: Metric | None, after: Metric | None, ends: tuple[float, float]) -> bool:

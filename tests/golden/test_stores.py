@@ -7,17 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.served import Scripted
-from tests.golden.harness import (
-    EVALUATIONS,
-    differences,
-    golden_path,
-    leaderboard_rows,
-    metric_rows,
-    new_home_of_shared_store,
-    read_golden,
-    run,
-)
-from warehouse import Warehouse, run_checks
+from tests.golden.harness import EVALUATIONS, assert_recorded, new_home_of_shared_store, run
 
 pytestmark = pytest.mark.heavy
 
@@ -35,10 +25,5 @@ def test_numbers_on_a_shared_store_equal_the_recorded_ones(
         monkeypatch.setenv(name, value)
     home = new_home_of_shared_store(blank, tmp_path, f"{evaluation}-shared", evaluation, server.url)
     run(evaluation, home)
-    for table, rows in (("metric_value", metric_rows), ("leaderboard", leaderboard_rows)):
-        recorded = read_golden(golden_path(evaluation, table))
-        assert recorded
-        assert differences(recorded, rows(home, evaluation)) == []
-    checks = run_checks(Warehouse.open(home))
-    assert checks.filter(checks["n_violations"] > 0).rows() == []
+    assert_recorded(home, evaluation)
     assert not list((home / "parts").glob("*/[!_]*.parquet"))

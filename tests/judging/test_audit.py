@@ -55,12 +55,6 @@ def test_a_sample_is_proportional_and_has_at_least_one_answer_of_each_pair() -> 
     assert spread(sample) == {("a", "x"): 4, ("b", "x"): 1}
 
 
-def test_a_sample_of_equal_pairs_is_even() -> None:
-    # Vo and Koyejo 2025: 400 answers, 100 per benchmark, over ten models: 10 of each pair.
-    every = answers({(f"m{m}", f"b{b}"): 25 for m in range(10) for b in range(4)})
-    assert set(spread(stratified_sample(every, 400, seed=1)).values()) == {10}
-
-
 @given(sizes, st.integers(0, 40), st.integers(0, 5), st.randoms(use_true_random=False))
 def test_a_sample_does_not_depend_on_order_and_is_part_of_a_larger_one(
     shares: dict[tuple[str, str], int], more: int, seed: int, shuffler: random.Random

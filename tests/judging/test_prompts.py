@@ -56,11 +56,6 @@ def test_probabilities_give_a_graded_score_beside_the_verdict() -> None:
     assert opinion.graded == opinion.score == pytest.approx(0.8)
 
 
-def test_without_probabilities_the_score_is_the_verdicts_value() -> None:
-    (opinion,) = read_opinions(completion(verdict("PARTLY")), ["text"], RUBRIC)
-    assert (opinion.graded, opinion.score) == (None, 0.5)
-
-
 @pytest.mark.parametrize("text", ["YES or NO", verdict("PERHAPS"), '{"text": {"verdict":'])
 def test_an_unreadable_completion_is_unscored_despite_its_probabilities(text: str) -> None:
     (opinion,) = read_opinions(completion(text, LIKELY), ["text"], RUBRIC)
@@ -78,12 +73,3 @@ def test_a_missing_completion_is_unscored_with_its_own_reason() -> None:
 def test_a_completion_that_was_cut_off_has_no_verdict() -> None:
     (opinion,) = read_opinions(Completion(verdict("YES"), "length", 10, 5, 0, LIKELY), ["text"], RUBRIC)
     assert (opinion.score, opinion.verdict.unscored_reason, opinion.is_answered) == (None, CUT_OFF, True)
-
-
-def test_several_keys_have_one_opinion_each() -> None:
-    text = json.dumps(
-        {"a": {"verdict": "NO", "reason": "off topic"}, "c": {"verdict": "YES", "reason": "any"}}
-    )
-    first, second = read_opinions(completion(text), ["a", "b"], RUBRIC)
-    assert (first.score, first.verdict.reason) == (0.0, "off topic")
-    assert second.verdict.unscored_reason == "the judge left this key out"

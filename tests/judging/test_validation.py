@@ -1,11 +1,10 @@
-"""People and judge by hand, and against krippendorff, scipy and scikit-learn."""
+"""People and judge by hand, and the judge against scipy and scikit-learn."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 
-import krippendorff
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
@@ -73,22 +72,6 @@ def test_hand_calculation_gives_agreement_of_people() -> None:
         assert row.value == pytest.approx(4 / 9)
         assert (row.dimension, row.unscored_reason) == ("coverage", None)
         assert (row.n, row.n_dropped) == (3, 1)
-
-
-def test_agreement_of_people_equals_the_krippendorff_package() -> None:
-    ratings, _ = study(0)
-    items = sorted({r.item for r in ratings})
-    table = np.full((3, len(items)), np.nan)
-    for r in ratings:
-        table[["ana", "ben", "eva"].index(r.annotator), items.index(r.item)] = r.rating
-    rows = by_metric(people_agreement(ratings))
-    for level in ("nominal", "ordinal", "interval"):
-        row = rows[f"alpha_{level}"]
-        expected = krippendorff.alpha(reliability_data=table, level_of_measurement=level)
-        assert row.value == pytest.approx(expected, abs=1e-9)
-        assert row.ci_low is not None
-        assert row.ci_high is not None
-        assert row.ci_low < expected < row.ci_high
 
 
 def test_a_missing_alpha_has_a_reason() -> None:

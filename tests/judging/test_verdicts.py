@@ -136,18 +136,6 @@ def test_without_a_complete_json_object_all_keys_are_unscored(rubric: Rubric, te
     assert "no complete JSON object" in fault
 
 
-def test_equal_verdicts_under_several_spellings_of_a_key_are_one(rubric: Rubric) -> None:
-    pairs = [("plum", GOOD | {"reason": "healthy"}), ("Plum", {"verdict": "GOOD"}), ("plum", GOOD)]
-    text = "{" + ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in pairs) + "}"
-    assert read(rubric, text, ["plum"]) == [("Good", "tasty", 1.0)]
-
-
-def test_missing_keys_are_unscored_and_extra_ones_ignored(rubric: Rubric) -> None:
-    text = json.dumps({"plum": GOOD, "pear": GOOD, "nut": BAD})
-    assert read(rubric, text) == [FULL[0], *NONE[1:]]
-    assert parse_verdicts(text, KEYS, rubric)[1].unscored_reason == "the judge left this key out"
-
-
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
@@ -324,13 +312,6 @@ def samples(*scores: float | None, judge: str = "a", phrasing: str = "1") -> lis
     return [Vote(judge, phrasing, None if s is None else "Yes" if s >= 0.5 else "No", s) for s in scores]
 
 
-def test_hand_calculation_gives_mean_and_spread_of_votes() -> None:
-    # Mean 0.7; distances 0.2, 0.1, -0.3: variance 0.14 / 2.
-    result = combine(samples(0.9, 0.8, 0.4))
-    assert (result.mean, result.sd) == pytest.approx((0.7, 0.07**0.5))
-    assert result.verdict == "Yes"
-
-
 def test_unscored_votes_do_not_change_the_weight_of_a_judge() -> None:
     # Judge a: phrasing 1 has mean 0.5, phrasing 2 mean 1: 0.75. Judge b: 0. Mean of judges 0.375.
     votes = samples(1.0, 0.0) + samples(1.0, None, phrasing="2") + samples(0.0, None, None, judge="b")
@@ -361,11 +342,6 @@ def test_combined_votes_are_in_range_and_ignore_order(votes: list[Vote], order: 
 
 
 ROW = VerdictRow("judge-a", "0a1b", "coverage 0123", "dish-1", "a text", "IN", "real:0")
-
-
-def test_a_verdict_row_has_all_its_cells() -> None:
-    row = ROW._replace(verdict="yes", reason="names the norm", value=1.0, graded=0.75, disagreement=0.5)
-    assert verdict_frame([row]).row(0, named=True) == row._asdict()
 
 
 def test_unknown_values_are_null_and_keep_their_type() -> None:

@@ -16,7 +16,7 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.loop import progress, steps
-from tasks.loop.budget import Budget, Meter
+from tasks.loop.budget import Budget, BudgetReached, Meter
 from tasks.loop.prompts import Prompt, Prompts, prompt_seed
 from tasks.loop.requests import Engine
 from tests.engines.served import Scripted, completion
@@ -171,6 +171,29 @@ def test_completions_before_a_server_error_are_stored(
     assert len(asked_for) == 4 - n_before
     assert run_checks(warehouse)["n_violations"].sum() == 0
     server.close()
+
+
+def test_work_above_the_budget_loads_no_engine(
+    warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "load_engine", lambda *_: pytest.fail("an engine is loaded"))
+    with pytest.raises(BudgetReached):
+        complete([prompt("a")], Engine.of(spec), GREEDY, RUN, "label", 4, Meter(Budget(1, None)))
+    assert len(missing_parts([prompt("a")], spec)) == 1
+
+
+def test_users_engine_specs_come_first(warehouse: Warehouse) -> None:
+    assert steps.spec_of("fake-a").kind == "fake"
+    (warehouse.home / "engines" / "mine.toml").write_text('kind = "fake"\nmodel = "another"\n')
+    assert steps.engine_of("mine", "candidate").model == "another"
+    assert steps.engine_of("embedded:all-minilm-l6-v2", "embedder").kind == "embedder"
+
+
+def test_requests_without_cost_have_no_usage() -> None:
+    request = Prompts(prompts=[prompt("a")], sampling=GREEDY)
+    assert [type(each) for each in request.at_most(request.units)] == [Generation]
+    free = super(Prompts, request)
+    assert free.at_most(request.units) == free.used(pl.DataFrame()) == []
 
 
 def test_parts_hold_at_least_as_many_prompts_as_run_concurrently(warehouse: Warehouse) -> None:

@@ -58,14 +58,6 @@ def test_the_zero_profile_beats_the_models_of_the_paper() -> None:
     assert (zero.mean(axis=1) > models).all()
 
 
-def test_the_global_mean_beats_the_zero_profile() -> None:
-    # IDV: (2 + 0 + 0 - 1.5 - 1.5) / 5 = -0.2; its distances 2.2, 0.2, 0.2, 1.3, 1.3.
-    everywhere = global_mean_profile(TARGETS)
-    assert everywhere == pytest.approx([-0.2, 0.9, 1.1, 0.9, -0.5, 0.0])
-    assert alignment(TARGETS, everywhere)[:, 0] == pytest.approx([4.5, 9.5, 9.5, 6.75, 6.75])
-    assert alignment(TARGETS, everywhere).mean() == pytest.approx(7.33, abs=0.005)
-
-
 def test_published_scores_give_the_profiles_of_the_paper() -> None:
     assert bucketed_profile(PUBLISHED).tolist() == TARGETS.tolist()
 
@@ -174,15 +166,6 @@ def test_distances_refuse_wrong_shapes_and_nan() -> None:
 
 
 # --- nulls
-
-
-def test_hand_calculation_gives_shuffled_alignments() -> None:
-    # Cultures at 0, 1 and 2 on one dimension; a response of the first scores 0, one of the last scores 2.
-    targets = [[0.0], [1.0], [2.0]]
-    shuffles = [[1, 2, 0], [2, 0, 1]]
-    # First shuffle: 0 meets the target 1 (7.5), 2 meets 0 (5). Second: 0 meets 2 (5), 2 meets 1 (7.5).
-    values = shuffled_alignments(targets, [0, 2], [0, 0], [0.0, 2.0], shuffles)
-    assert values.tolist() == [[7.5, 5.0], [5.0, 7.5]]
 
 
 def test_shuffled_alignments_use_each_responses_dimension() -> None:

@@ -94,14 +94,6 @@ def test_paired_test_refuses_nan_and_no_pairs() -> None:
 # --- correction
 
 
-def test_hand_calculation_gives_holm() -> None:
-    # Sorted 0.01, 0.02, 0.03, 0.5 times 4, 3, 2, 1: 0.04, 0.06, 0.06, 0.5.
-    assert holm([0.03, 0.5, 0.01, 0.02]) == pytest.approx([0.06, 0.5, 0.04, 0.06])
-    # The third product, 0.02 * 2, is below the second, 0.0199 * 3: steps never go down.
-    assert holm([0.0, 0.0199, 0.02, 0.9]) == pytest.approx([0, 0.0597, 0.0597, 0.9])
-    assert holm([]).size == 0
-
-
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -116,14 +108,6 @@ def test_holm_refuses_values_outside_0_and_1(p_value: float) -> None:
 
 
 # --- two prompts of the same items
-
-
-def test_hand_calculation_gives_mcnemar() -> None:
-    # First alone right on five, second on one: of 2^6 outcomes 1 + 6 are as lopsided to each side: 14/64.
-    first = np.array([True] * 5 + [False] + [True, False])
-    second = np.array([False] * 5 + [True] + [True, False])
-    assert mcnemar(first, second) == pytest.approx((5, 1, 14 / 64, 8))
-    assert mcnemar(first, first) == (0, 0, 1.0, 8)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))

@@ -88,19 +88,6 @@ def test_cosines_of_very_large_and_small_vectors_do_not_overflow() -> None:
 # --- all dishes
 
 
-def test_rows_count_scored_and_unscored_references() -> None:
-    # Candidates: east, north, and one without a vector.
-    cosines = cosine_matrix([[1, 0], [0, 1], [0, 0]])
-    reference = [[1, 1, 0], [1, 0, 1], [0, 0, 1], [1, 1, 0]]
-    predicted = [[1, 0, 1], [1, 1, 0], [1, 1, 0], [0, 0, 1]]
-    # Dish 0: east is found (1), north is not (0). Dish 1: east found, the other has no vector. Dish 2: no
-    # reference has a vector. Dish 3: no prediction has one.
-    result = word_similarity_rows(cosines, predicted, reference)
-    assert result.values == pytest.approx([0.5, 1.0])
-    assert result.n_scored.tolist() == [2, 1, 0, 0]
-    assert result.n_unscored.tolist() == [0, 1, 1, 2]
-
-
 @given(st.integers(0, 10_000))
 @example(513)  # a dish with neither predictions nor references
 @settings(deadline=None, max_examples=50)

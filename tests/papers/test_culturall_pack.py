@@ -1,4 +1,4 @@
-"""A pack of CulturALL's items and prompts, and the settings of a run beside the paper's."""
+"""A pack of CulturALL's items and prompts, and how its texts count beside the paper's."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tasks.evaluations.culturall.items import CulturallItemRow
 from tasks.evaluations.culturall.pack import PACK
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.study import build_study
-from tasks.evaluations.settings import OwnPack, compared, differing, settings
+from tasks.evaluations.settings import OwnPack, compared, settings
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
 from tasks.packs.files import read_csv
-from tasks.packs.shape import Wording, content_hash
+from tasks.packs.shape import Wording
 from tasks.papers.culturall.importer import IMPORTER, fill
 from tasks.papers.importing import Pack, pack_from
 from tests.evaluations.culturall.conftest import ROWS
@@ -118,27 +118,6 @@ def test_every_text_of_a_pack_fills_its_fields(wording: Wording) -> None:
 
 def paper(**more: Any) -> CulturallParams:
     return CulturallParams(**{**shipped_profiles("culturall")["paper"], "models": ["m"], **more})
-
-
-def test_profile_paper_has_the_settings_of_the_paper() -> None:
-    """2,610 items, as written and in English; gpt-4o judges with 1 or 0, read as text; all items count."""
-    table = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]))
-    differ = {row.setting for row in table if not row.may_be_equal}
-    assert differ == {
-        "what a judge is asked about answers in English",
-        "models", "items", "prompt", "reasoning", "web search", "what a judge is asked", "a judge's answer",
-        "what a judge is given", "temperature", "tokens of an answer at most",
-    }  # fmt: skip
-    (n,) = {row.rows for row in settings("culturall") if row.pack == "item"}
-    assert n == 2610
-    items = [{"n": place} for place in range(n)]
-    made = {"files": ["item"], "made": {"item": content_hash(items)}}
-    pack = OwnPack("own", {"prompts": [FIGURES], "item": items, "replaces": [made]})
-    with_pack = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]), [pack])
-    assert {row.setting for row in differing(with_pack, "accuracy") if not row.is_open} == {
-        "reasoning", "web search", "what a judge is given", "temperature", "tokens of an answer at most",
-        "prompt", "what a judge is asked",  # FIGURES are other words
-    }  # fmt: skip
 
 
 PROGRAM = '''

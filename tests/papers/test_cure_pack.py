@@ -1,4 +1,4 @@
-"""A pack from the files of CURE's benchmarks, and the settings of a run beside the paper's."""
+"""A pack from the files of CURE's benchmarks; tests/evaluations/test_settings.py has a run's settings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from deployments.evaluations import params, shipped_profiles
 from tasks.evaluations.cure.pack import PACK
-from tasks.evaluations.cure.params import BENCHMARKS, CureParams
+from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.study import build_study
-from tasks.evaluations.settings import OwnPack, compared, differing, settings
 from tasks.packs.files import read_csv
-from tasks.packs.shape import content_hash
 from tasks.papers.cure.importer import IMPORTER
 from tasks.papers.importing import Pack, pack_from
 
@@ -120,45 +115,3 @@ def test_broken_files_lose_their_own_benchmark_only(tmp_path: Path) -> None:
     left_out = "\n".join(pack.left_out)
     assert "not UTF-8" in left_out
     assert "culturebank: " in left_out
-
-
-def paper(**more: Any) -> CureParams:
-    """Return the params of the profile ``paper``."""
-    return CureParams(**{**shipped_profiles("cure")["paper"], "models": ["m"], **more})
-
-
-def test_profile_paper_has_the_settings_of_the_paper() -> None:
-    """1,000 items of four benchmarks, thin and thick; GPT-5 reasons and scores from 0 to 1."""
-    assert params("cure") is CureParams
-    table = compared(settings("cure"), paper(judges=["gpt-5"]))
-    own = {row.setting: row.is_equal for row in table}
-    for name in ("benchmarks", "items of each benchmark", "modes", "judges", "style of judging"):
-        assert own[name], name
-
-
-def test_content_of_a_pack_counts_as_the_papers_setting() -> None:
-    texts = {
-        row.pack.partition(".")[2]: "Respond YES or NO."
-        for row in settings("cure")
-        if row.pack.startswith("prompts.")
-    }
-    items = [{"benchmark": name} for name in BENCHMARKS] * 1000
-    made = {"files": ["item"], "made": {"item": content_hash(items)}}
-    pack = OwnPack("own", {"prompts": [texts], "item": items, "replaces": [made]})
-    printed = {row.setting for row in settings("cure") if row.words}
-    with_pack = compared(settings("cure"), paper(), [pack])
-    differ = {row.setting for row in with_pack if not row.may_be_equal}
-    assert differ - printed == {
-        "models", "which 1,000 items", "form of answers", "judges", "what a judge is given", "coherence"
-    }  # fmt: skip
-    assert {row.setting for row in differing(with_pack, "exact_match") if not row.is_open} - printed == {
-        "which 1,000 items", "form of answers"
-    }  # fmt: skip
-    assert printed <= differ  # they are not the words of appendices A and B
-
-
-@pytest.mark.parametrize("row", [row for row in settings("cure") if row.pack])
-def test_settings_name_a_file_or_text_of_packs(row: Any) -> None:
-    file, _, text = row.pack.partition(".")
-    assert file in {each.name for each in PACK.files}
-    assert not text or text in {each.name for each in PACK.wordings}

@@ -1,4 +1,4 @@
-"""A pack from a clone of FmLAMA, with invented dishes and sentences; the message to its judge; settings."""
+"""A pack from a clone of FmLAMA, with invented dishes and sentences; the message to its judge."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from typing import Any
 
 import pytest
 
-from deployments.evaluations import shipped_profiles
 from tasks.evaluations.fmlama.judge import FURTHER_INPUTS, JudgedDish, judge_prompts, read_marks, rubric
 from tasks.evaluations.fmlama.pack import PACK
 from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.study import build_study
-from tasks.evaluations.settings import OwnPack, compared, settings
 from tasks.loop.prompts import Completion
 from tasks.packs.files import read_csv
-from tasks.packs.shape import content_hash
 from tasks.papers.fmlama import message
 from tasks.papers.fmlama.importer import IMPORTER
 from tasks.papers.fmlama.raw import ingredients
@@ -174,42 +171,6 @@ def test_broken_files_leave_the_rest_of_the_pack(tmp_path: Path) -> None:
     assert "ru_templates.jsonl: 1 lines left out, the first: line 1: not JSON" in left_out
     assert "get_mAP_table.py" in left_out
     assert tomllib.loads(pack.files["fmlama/replaces.toml"])["files"] == ["dish"]
-
-
-def paper(profile: str, **more: Any) -> FmlamaParams:
-    return FmlamaParams(**{**shipped_profiles("fmlama")[profile], "models": ["m"], **more})
-
-
-@pytest.mark.parametrize(
-    ("profile", "pooling"), [("paper", "mean_logprob"), ("paper-text", "mean_probability")]
-)
-def test_profiles_have_the_settings_of_the_program_and_of_the_text(profile: str, pooling: str) -> None:
-    """The program takes the mean of log-probabilities, equation 2 that of probabilities; five wordings, with
-    and without the country; ten ingredients of the baseline; GPT-4o marks all dishes."""
-    params = paper(profile, judges=["gpt-4o"], word_vectors="cc.{language}.300.bin")
-    assert params.pooling == pooling
-    table = {row.setting: row for row in compared(settings("fmlama"), params, profile=profile)}
-    same = {name for name, row in table.items() if row.is_equal}
-    assert same >= {
-        "languages", "wordings", "country", "groups", "dishes of each group", "ingredients of the baseline",
-        "word vectors", "judges", "judged dishes of each group",
-    }  # fmt: skip
-    assert table["pooling"].is_equal == (profile == "paper")
-    is_cut = table["a decoder's sentence is cut at the blank"].is_equal
-    assert params.cut_at_blank == is_cut == (profile == "paper")
-    assert ("pooling of the text" in table) == (profile == "paper-text")
-
-
-def test_content_of_a_pack_counts_as_the_papers_setting() -> None:
-    content = {"template": [{}] * 60, "dish": [{}] * 1549, "origin_group": [{}] * 14}
-    made = {file: content_hash(rows) for file, rows in content.items()}
-    content["prompts"] = [{"mes_rules": "Return a Python dictionary."}]
-    own = OwnPack("own", content | {"replaces": [{"files": list(made), "made": made}]})
-    before, after = (
-        {row.setting for row in compared(settings("fmlama"), paper("paper"), packs) if not row.may_be_equal}
-        for packs in ([], [own])
-    )
-    assert before - after == {"templates", "dishes", "origins of a group", "rubric of MES"}
 
 
 PROGRAM = """

@@ -96,16 +96,6 @@ def test_any_text_is_read_or_has_a_reason(text: str, finish: str) -> None:
     assert (answer.explanation is None) == (answer.explanation_reason is not None)
 
 
-def test_every_sample_is_read(make_study: MakeStudy) -> None:
-    study = make_study()
-    completions = right_answers(study)
-    del completions["casa", "thin", "casa-x-in-adhere"]
-    readings = read_answers(study, completions)
-    assert len(readings) == 2 * (6 + 4 + 6 + 3)
-    assert readings["casa", "thin", "casa-x-in-adhere"].label_reason == replies.NO_ANSWER
-    assert readings["casa", "thick", "casa-x-in-adhere"].explanation == "Because of casa-x-in-adhere."
-
-
 def test_answer_rows_have_labels_scores_and_reasons(make_study: MakeStudy) -> None:
     study = make_study()
     completions = right_answers(study)

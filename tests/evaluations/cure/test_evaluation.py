@@ -198,15 +198,6 @@ def test_a_models_rows_depend_on_no_other_model(make_study: MakeStudy) -> None:
     assert new.metrics["b"] == both.metrics["b"]
 
 
-def test_judge_of_the_candidates_family_is_warned_of(make_study: MakeStudy) -> None:
-    study = make_study(judges=[judge("j", "Qwen/Qwen2.5-7B")], benchmarks=["normad"])
-    answers = answers_of(study, completions(study, {}))
-    for model, warned in (("Qwen/Qwen3-8B", 1.0), ("maker/Model", 0.0)):
-        cohort = Cohort({"m": answers}, {"m": answers}, {"m": Engine("m", "fake", model, "h")})
-        rows = EVALUATION.rows(study, cohort, None).metrics["m"]
-        assert one(rows, "self_preference_warning").value == warned
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

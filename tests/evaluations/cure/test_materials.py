@@ -72,11 +72,6 @@ def test_items_have_pair_cues_country_and_question(make_study: MakeStudy) -> Non
     assert specnorm.question == "What happens in specnorm-in-1. Is it right in specnorm-in-1?"
 
 
-def test_items_that_are_not_drawn_are_counted(make_study: MakeStudy) -> None:
-    study = make_study(items_per_benchmark=2, benchmarks=["specnorm", "normad"])
-    assert study.chosen.dropped == {"normad": {"not_chosen": 4}, "specnorm": {"not_chosen": 1}}
-
-
 def test_items_of_some_countries_are_a_study_of_their_own(make_study: MakeStudy) -> None:
     study = make_study(benchmarks=["specnorm", "casa"], countries=["india"])
     assert {item.country for items in study.chosen.items.values() for item in items} == {"IN"}

@@ -89,14 +89,6 @@ def test_missing_judges_leave_the_same_rows_unscored(make_study: MakeStudy) -> N
     assert one(rows, "unscored_answers", f"normad:judged:{NO_JUDGE}").value == 6
 
 
-def test_unreadable_judge_leaves_labels_scored(make_study: MakeStudy) -> None:
-    study = make_study()
-    rows = rows_of(study, right_answers(study), lambda call: "I cannot say.")
-    assert one(rows, "exact_match", "casa:thick").value == 1.0
-    assert "no complete JSON object" in (one(rows, "connotation", "casa").unscored_reason or "")
-    assert one(rows, "judge_disagreement", "specnorm").value is None
-
-
 def test_items_without_a_country_have_no_country_row(make_study: MakeStudy) -> None:
     rows = [
         {"country": name, "story": f"S {name}", "explanation": f"E {name}", "gold_label": "yes"}

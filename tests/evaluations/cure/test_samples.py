@@ -198,20 +198,6 @@ def test_personal_cues_describe_the_persona_and_nobody_beside_it() -> None:
     assert strangers == []
 
 
-@pytest.mark.parametrize(
-    ("persona", "cue"),
-    [
-        ("Komang, who is Balinese and has a baby of two months", "age: baby"),
-        ("Sarah, whose Amish family is expecting a baby", "age: baby"),
-        ("Awa, the bride at a Wolof wedding where a griot performs", "occupation: griot"),
-        ("Obinna, an Igbo who has asked guests to his house", "age: elderly"),
-    ],
-)
-def test_cue_of_another_person_is_found(persona: str, cue: str) -> None:
-    other = draft({**ROWS[0], "persona": persona})
-    assert not is_named(parse_cues(cue)[0], own(other))
-
-
 # Vo and Koyejo 2025, table 2 and its text, in percent: each cue, and items with one, two or three, and with
 # four or more. The shipped items are furthest from it in age (45 %).
 TABLE_2 = {

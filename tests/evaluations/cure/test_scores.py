@@ -18,7 +18,6 @@ from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
 from tasks.loop.requests import Engine
-from tasks.metrics.intervals import SHARE, mean_interval
 from tests.evaluations.cure.conftest import (
     COUNTRIES,
     LABELS,
@@ -32,16 +31,6 @@ from tests.evaluations.cure.conftest import (
     tables,
 )
 from tests.evaluations.row_checks import one
-
-
-def test_votes_become_mean_spread_and_majority(make_study: MakeStudy) -> None:
-    study = make_study(benchmarks=["specnorm"])
-    votes = {0: 0.9, 1: 0.6, 2: 0.3}
-    real = scored(study, right_answers(study), lambda call: votes[call.sample]).judged["specnorm", "real"]
-    # Mean (0.9 + 0.6 + 0.3) / 3 = 0.6; deviations 0.3, 0, -0.3: sd = sqrt(0.18 / 2) = 0.3; YES, YES, NO.
-    assert real.scores == pytest.approx([0.6] * 3)
-    assert real.disagreement == pytest.approx([0.3] * 3)
-    assert real.verdicts == ("YES",) * 3
 
 
 def test_scores_are_means_over_judges_and_unscored_without_judges(make_study: MakeStudy) -> None:
@@ -123,19 +112,3 @@ def test_nulls_on_three_norms_have_no_interval(make_study: MakeStudy) -> None:
     for name in ("normad:empty", "normad:generic"):
         null = one(rows, "coverage", name)
         assert (null.value, null.n_scored, null.ci_low) == (pytest.approx(0.2), 6, None)
-
-
-def test_intervals_of_nulls_cover_over_norms() -> None:
-    """Marks of 30 norms, each of two countries' items: the norm is what varies."""
-    rng, held = np.random.default_rng(0), {"joined": 0, "apart": 0}
-    countries = np.array([f"{n:02d}" for n in range(60)])
-    questions = [f"norm {n % 30}" for n in range(60)]
-    clusters = {"joined": joined(countries, questions), "apart": countries}
-    for _ in range(300):
-        marks = np.tile(rng.beta(2, 3, 30), 2)
-        for name, of_items in clusters.items():
-            interval = mean_interval(marks, of_items, SHARE)
-            assert interval is not None
-            held[name] += interval[0] <= 0.4 <= interval[1]
-    assert held["joined"] > 0.92 * 300
-    assert held["apart"] < 0.9 * 300

@@ -24,9 +24,6 @@ from tests.evaluations.fmlama.finished_run import (
 )
 from warehouse import Warehouse
 
-NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
-EVERYONE = ("fake-a", "fake-b", "null:common", "null:common-of-origin")
-
 
 @pytest.fixture(scope="module")
 def finished(copied_home: Callable[[], Path]) -> Iterator[Finished]:

@@ -15,10 +15,9 @@ from tasks.evaluations.fmlama.evaluation import NO_VECTORS
 from tasks.evaluations.fmlama.rows import NO_VERDICT
 from tasks.judging.verdicts import UNANSWERED
 from tests.evaluations.fmlama.finished_run import empty_home, params, run
-from warehouse import CorruptPart, Warehouse, run_checks
+from warehouse import Warehouse, run_checks
 
 EVERYONE = ["fake-a", "fake-b", "null:common", "null:common-of-origin"]
-JUDGED = ("mes", "mes_maybe", "judge_gold_accepted")
 NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
 REASONS = "SELECT DISTINCT unscored_reason FROM metric_value WHERE metric IN ('mes', 'judge_gold_accepted')"
 
@@ -95,14 +94,3 @@ def test_model_that_spells_no_candidate_loses_only_its_own_rows(
     with pytest.raises(EngineError, match="fake-b: it can spell none of the candidates of 'en:en:no'"):
         run(small(warehouse))
     assert warehouse.query(NUMBERS).equals(expected.filter(pl.col("model") != "fake-b"))
-
-
-@pytest.mark.heavy
-def test_corrupt_vectors_are_computed_again(warehouse: Warehouse, expected: pl.DataFrame) -> None:
-    run(small(warehouse, models=["fake-a"]))
-    (victim, *_) = sorted((warehouse.home / "parts" / "embedding").glob("[!_]*.parquet"))
-    victim.write_bytes(victim.read_bytes()[:200])
-    with pytest.raises(CorruptPart, match="Run the same command again"):
-        run(small(warehouse))
-    run(small(warehouse))
-    assert warehouse.query(NUMBERS).equals(expected)

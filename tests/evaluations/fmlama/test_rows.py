@@ -203,14 +203,6 @@ def test_perfect_model_leaves_errors_unscored(make_study: MakeStudy, scores_of: 
     assert one(rows, "unspellable_candidates").value == 0.0
 
 
-def test_constant_model_scores_chance(make_study: MakeStudy, scores_of: ScoresOf) -> None:
-    study = make_study(**EVERYTHING)
-    rows = rows_of(study, scores_of(study, lambda p, t: np.zeros(p.relevant.shape)), scores_of)
-    for row in rows:
-        if row.metric == "map":
-            assert row.value == pytest.approx(row.null_value)
-
-
 # --- unscored, with a reason
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 
@@ -18,26 +16,11 @@ from tasks.evaluations.fmlama.read import (
 )
 from tasks.evaluations.fmlama.rows import best_baseline, model_rows
 from tasks.metrics.ranking import average_precision
-from tasks.metrics.similarity import cosine_matrix
 from tests.evaluations.fmlama.conftest import MakeStudy, ScoresOf, any_answers, ranked
 from tests.evaluations.fmlama.rankings import PLAIN
 
+
 # cheese . flour = 0, cheese . rice = 0.6, flour . rice = 0.8; salt has no vector.
-VECTORS = [[1, 0], [0, 1], [0.6, 0.8], [0, 0]]
-COSINES = {"en:en:no": cosine_matrix(VECTORS)}
-
-
-def test_expected_word_similarity_is_the_mean_over_all_draws(make_study: MakeStudy) -> None:
-    (probe,) = make_study().probes
-    cosines = cosine_matrix(VECTORS)
-    expected = expectations(probe, COSINES).ws
-    for dish, answers in enumerate(probe.relevant):
-        references = [r for r in np.flatnonzero(answers) if r != 3]  # salt has no vector
-        draws = [[d for d in drawn if d != 3] for drawn in combinations(range(4), int(answers.sum()))]
-        each = [np.mean([max(cosines[r, d] for d in drawn) for r in references]) for drawn in draws if drawn]
-        assert expected[dish] == pytest.approx(np.mean(each)), probe.names[dish]
-
-
 def test_unspellable_candidates_rank_last_and_are_counted(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     without = {
         dish: " ".join(c for c in order.split() if c != "cheese") for dish, order in PLAIN["t-en-1"].items()
@@ -83,17 +66,6 @@ def test_hand_calculation_gives_pooling_of_token_log_probabilities() -> None:
 
 
 # --- predictions
-
-
-def test_top_predictions_are_as_many_as_ingredients(make_study: MakeStudy, scores_of: ScoresOf) -> None:
-    (score,) = scores_of(make_study(), ranked(PLAIN))
-    # Candidates: cheese, flour, rice, salt. Two of pizza, one of pasta and of sushi, two of onigiri.
-    assert score.top.tolist() == [[0, 1, 0, 2, 1, 2], [2, 0, 1, 0, 2, 3]]
-    onigiri_and_pizza = score.predicted(np.array([3, 0]))
-    assert onigiri_and_pizza.astype(int).tolist() == [
-        [[0, 1, 1, 0], [1, 1, 0, 0]],
-        [[0, 0, 1, 1], [1, 0, 1, 0]],
-    ]
 
 
 def test_judged_predictions_are_of_the_first_template(make_study: MakeStudy, scores_of: ScoresOf) -> None:

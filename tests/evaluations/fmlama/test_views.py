@@ -1,8 +1,8 @@
-"""Views of a run: the stored numbers, the code-switching matrix, the errors."""
+"""The paper's baseline of ingredients: the view equals its rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,36 +17,6 @@ from warehouse import Warehouse
 def finished(copied_home: Callable[[], Path]) -> Iterator[Finished]:
     with finished_run(copied_home()) as run:
         yield run
-
-
-def values(warehouse: Warehouse, slice_kind: str) -> Mapping[tuple[str, str, str], dict[str, Any]]:
-    """Return (run, metric, slice) -> row of metric_value."""
-    rows = warehouse.query("SELECT * FROM metric_value WHERE slice_kind = ?", [slice_kind]).to_dicts()
-    return {(r["run_id"], r["metric"], r["slice"]): r for r in rows}
-
-
-def slug(row: Mapping[str, Any]) -> str:
-    return ":".join(
-        (row["main_language"], row["subject_language"], "yes" if row["country_mentioned"] else "no")
-    )
-
-
-SHOWN = {
-    "map": ("map", "value"), "ci_low": ("map", "ci_low"), "ci_high": ("map", "ci_high"),
-    "map_sd": ("map_sd", "value"), "null_map": ("map", "null_value"), "mws": ("mws", "value"),
-    "null_mws": ("mws", "null_value"), "country_gain": ("country_gain", "value"),
-    "country_gain_p": ("country_gain_p", "value"), "mes": ("mes", "value"),
-}  # fmt: skip
-BOARD = SHOWN | {
-    "map_gain": ("map_gain", "value"), "gain_low": ("map_gain", "ci_low"),
-    "gain_high": ("map_gain", "ci_high"),
-    "map_cv": ("map_cv", "value"), "null_mes": ("mes", "null_value"),
-    "unspellable": ("unspellable_candidates", "value"),
-}  # fmt: skip
-ORIGIN = SHOWN | {
-    "mws_sd": ("mws_sd", "value"), "error_foreign": ("error_foreign", "value"),
-    "n_scored": ("map", "n_scored"),
-}  # fmt: skip
 
 
 def test_papers_baseline_equals_its_rule_in_python(finished: Finished) -> None:

@@ -82,7 +82,6 @@ def _data(files: Any, reader: str = "text", **more: Any) -> dict[str, Any]:
     return {"dataset_path": reader, "dataset_kwargs": {"data_files": files, **more}, "test_split": "train"}
 
 
-M = f"../{OUTSIDE}/m.py"
 GENERATION: dict[str, dict[str, Any]] = {
     "unknown": {"custom_generate": "@/m.py"},
     "of the library of models": {"logits_processor": "@/m.py", "max_gen_toks": 8},
@@ -287,18 +286,6 @@ def test_data_of_others_do_not_lead_out_of_their_folder(folder: Path, link: str)
         plain.write_text(yaml.safe_dump(own))
         with pytest.raises(ValueError, match="outside of the data"):
             build_study(HarnessParams(models=["x"], tasks=[str(plain)], data=files), {}, {})
-
-
-def test_a_snapshot_of_the_hubs_cache_links_to_its_own_blobs(tmp_path: Path) -> None:
-    snapshot, blob = (
-        tmp_path / "datasets--a--b" / "snapshots" / COMMIT,
-        tmp_path / "datasets--a--b" / "blobs" / "1",
-    )
-    snapshot.mkdir(parents=True)
-    blob.parent.mkdir()
-    blob.write_text("{}")
-    (snapshot / "test.jsonl").symlink_to(blob)
-    clone.check(snapshot, "x")
 
 
 def test_only_commits_that_the_hub_has_are_commits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

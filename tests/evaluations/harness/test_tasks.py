@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tasks.engines.specs import TRUST
-from tasks.evaluations.harness import read, rows
+from tasks.evaluations.harness import library, read, rows
 from tasks.evaluations.harness.evaluation import EVALUATION
 from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessParams, build_study
 from tasks.evaluations.recipe.study import HEADLINE
@@ -397,12 +397,15 @@ def test_a_filter_that_fails_on_some_answers_leaves_those_unscored(tmp_path: Pat
 
 
 def test_the_index_of_the_library_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes seconds if its own thousands of files are read."""
+    """It takes seconds if its own thousands of files are read, which only names of tasks need."""
     import lm_eval.tasks
 
     study_of([written(tmp_path)])
     monkeypatch.delattr(lm_eval.tasks, "TaskManager")
     assert study_of([written(tmp_path)]).items
+    own = lambda include_defaults: include_defaults  # noqa: E731
+    monkeypatch.setattr(lm_eval.tasks, "TaskManager", own, raising=False)
+    assert [library._manager.__wrapped__(with_all) for with_all in (True, False)] == [True, False]
 
 
 @pytest.mark.parametrize("group", ["1", [0], None, True, 1.0])

@@ -23,7 +23,7 @@ from tasks.loop.rows import Metric
 from tasks.metrics import intervals
 from tasks.metrics.intervals import UNBOUNDED, mean_interval
 from tests.evaluations.row_checks import check, one
-from tests.evaluations.worldwise.conftest import MakeStudy, Tables, placed_at, scored, space_of, tables
+from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored, space_of
 
 
 @pytest.fixture(scope="module")
@@ -203,52 +203,3 @@ def test_hand_calculation_gives_null_models(study: WorldwiseStudy) -> None:
     assert one(by_null["null:zero"], "baseline_distance", "IN").value == pytest.approx(sqrt(2 * 2.25 / 4))
     # A null that ignores cultures equals its unprompted answer.
     assert one(by_null["null:zero"], "alignment_gain", "unprompted").value == 0.0
-
-
-PUBLISHED = {
-    # WorldWiseAI 2024, section 7.4: IDV, PDI, MAS, UAI, LTO, IVR
-    "US": (2.0, -1.0, 1.0, 0.0, -1.5, 1.5),
-    "IN": (0.0, 1.5, 1.0, -1.0, 0.0, -1.5),
-    "JP": (0.0, 0.0, 2.0, 2.0, 2.0, -1.0),
-    "MX": (-1.5, 2.0, 1.5, 2.0, -1.5, 2.0),
-    "AE": (-1.5, 2.0, 0.0, 1.5, -1.5, -1.0),
-}
-
-
-def published_tables() -> Tables:
-    """Return the profiles of WorldWiseAI 2024, one scenario per dimension."""
-    axes = ("IDV", "PDI", "MAS", "UAI", "LTO", "IVR")
-    rows = tables()
-    rows["culture_profile"] = [
-        {"profile": "published", "country": code, "framework": "hofstede", "dimension": axis, "score": score}
-        for code, target in PUBLISHED.items()
-        for axis, score in zip(axes, target, strict=True)
-    ]
-    rows["country"] += [{"country": "AE", "name": "the United Arab Emirates"}]
-    rows["exemplar"] = [
-        {"framework": "hofstede", "dimension": axis, "pole": pole, "number": 1}
-        | {"text": f"{pole} {('individualism', 'power_distance')[i % 2]}"}
-        for i, axis in enumerate(axes)
-        for pole in ("high", "low")
-    ]
-    rows["scenario"] = [
-        {"scenario": f"{axis}001", "framework": "hofstede", "dimension": axis, "category": "Career & Risk"}
-        | {"text": "What now?", "option_a": "this", "option_b": "that at (0, 0, 0)", "is_multi": False}
-        for axis in axes
-    ]
-    return rows
-
-
-def test_hand_calculation_gives_zero_null_on_published_profiles(make_study: MakeStudy) -> None:
-    study = make_study(published_tables(), targets="published")
-    space = space_of(study)
-    rows = null_rows(study, space, null_models(study, space)["null:zero"])
-    # |target|: US 7, IN 5, JP 7, MX 10.5, AE 7.5: 37 over 30, so 10 - 2.5 * 37/30 = 6.9167.
-    assert one(rows, "alignment").value == pytest.approx(10 - 2.5 * 37 / 30)
-    assert round(one(rows, "alignment").value or 0, 2) == 6.92
-    assert one(rows, "alignment", "MX").value == pytest.approx(10 - 2.5 * 10.5 / 6)
-    # The global mean is better still: the four models of WorldWiseAI 2024 have 6.63.
-    means = np.mean(list(PUBLISHED.values()), axis=0)
-    brute = 10 - 2.5 * np.abs(np.array(list(PUBLISHED.values())) - means).mean()
-    assert one(rows, "alignment").null_value == pytest.approx(brute)
-    assert one(rows, "alignment_gain").value == pytest.approx(10 - 2.5 * 37 / 30 - brute)

@@ -7,7 +7,6 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -173,14 +172,6 @@ def test_order_changes_no_row(make_study: MakeStudy, shuffle: random.Random, mis
     for name in mixed.keys() - {"guiding_value"}:
         shuffle.shuffle(mixed[name])
     assert rows_of(make_study(mixed, repetitions=2), dict(answers)) == rows
-
-
-def test_order_of_models_changes_no_row(make_study: MakeStudy) -> None:
-    study = make_study()
-    own = scored(study, any_answers(study)).alignment
-    alignments = {"a": own, "b": np.minimum(own + 0.5, 10), "c": own[::-1] * 0 + 5}
-    made = cross_model_rows(study, alignments)
-    assert cross_model_rows(study, dict(reversed(alignments.items()))) == made
 
 
 def test_rows_have_exactly_the_metrics_of_the_catalogue(make_study: MakeStudy) -> None:
