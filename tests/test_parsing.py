@@ -84,10 +84,10 @@ OWN = {
     "tasks/report/__init__.py": "a table of its own",
     "tasks/report/text.py": "a table of its own",
     "warehouse/guard.py": "a parse tree of DuckDB's",
-    "warehouse/migrate.py": "shipped",
     "warehouse/needed.py": "a plan of DuckDB's",
     "warehouse/packs.py": "a table of its own",
     "warehouse/part_kinds.py": "shipped",
+    "warehouse/view_files.py": "shipped",
 }
 """Files that parse TOML or JSON without ``tasks.parsing``, and why they get no hostile text."""
 

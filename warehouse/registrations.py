@@ -63,8 +63,12 @@ _FORGET = (
     "UPDATE log SET forgotten = max(forgotten, :id) WHERE name = :log",
     "DELETE FROM registration WHERE id <= :id AND :log = (SELECT name FROM log)",
 )
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""SQLite's codes for a damaged log. The last one means missing tables: no statement here is wrong."""
+_DAMAGE = (
+    sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_ERROR, None
+)  # fmt: skip
+"""SQLite's codes for a damaged log. ERROR means missing tables: no statement here is wrong. None is that of
+Python's own error where a text is no UTF-8.
+"""
 _NO_ROOM_TO_READ = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
@@ -214,7 +218,7 @@ class Registrations:
         if not reads or is_local(self.home):
             try:
                 with closing(_connected(self.path, "mode=rw")) as connection:
-                    return work(connection)
+                    return _result(work, connection)
             except sqlite3.DatabaseError as error:
                 if not reads or _code(error) not in _NO_ROOM_TO_READ:
                     raise
@@ -222,14 +226,14 @@ class Registrations:
         log = self._beside("-wal")
         if not log.exists() or not log.stat().st_size:
             with closing(_connected(self.path, "immutable=1")) as connection:
-                return work(connection)
+                return _result(work, connection)
         with TemporaryDirectory(prefix="culturemeter-") as folder:
             copy = Path(folder) / _FILE
             for suffix in ("", "-wal"):
                 if self._beside(suffix).exists():
                     shutil.copyfile(self._beside(suffix), copy.with_name(f"{_FILE}{suffix}"))
             with closing(_connected(copy, "mode=rw")) as connection:
-                return work(connection)
+                return _result(work, connection)
 
     def _create(self) -> None:
         """Make an empty log, whole or not at all, unless another process has just made one."""
@@ -312,6 +316,14 @@ def folded(connection: duckdb.DuckDBPyConnection) -> Position:
 def _connected(log: Path, mode: str) -> sqlite3.Connection:
     uri = f"{log.as_uri()}?{mode}"
     return sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
+
+
+def _result(work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+    """Return `work`'s result; raises _Damaged where a log has other values than were written."""
+    try:
+        return work(connection)
+    except (TypeError, ValueError) as error:  # no row, no number, or words of SQLite that are no UTF-8
+        raise _Damaged(str(error)) from error
 
 
 def _check(connection: sqlite3.Connection) -> None:

@@ -355,8 +355,11 @@ def take(path: Path, exported: Path) -> int:
     """Add the answers that another program, or a table, collected; returns the number of new revisions.
 
     Raises:
-        StudyError: the export is of another study, its output is broken, or the study is served here already.
+        StudyError: there is none, the export is of another study, its output is broken, or the study is served
+            here already.
     """
+    if not exported.exists():
+        raise StudyError(f"{exported} does not exist: give an export's folder, or a table of answers")
     if (path / FILE).exists():
         raise StudyError(
             f"study {path.name} is served here already: run it in one program only, or start another study"

@@ -181,7 +181,7 @@ def print_table(
         widths = _folded(columns, widths, room)
         while breaks_words and sum(widths) > max(room, len(widths)):
             widths[widths.index(max(widths))] -= 1
-    elif not is_wide:
+    elif not is_wide and widths:
         widths = [min(width, FOLDED, max(28, screen.width // 4)) for width in widths]
         essential = widths[: list(names).index("n") + 1] if "n" in names else widths[:1]
         over = sum(essential) + 3 * len(essential) + 1 - screen.width

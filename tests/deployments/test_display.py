@@ -89,6 +89,14 @@ def test_wide_table_shows_all_columns_unfolded(capsys: pytest.CaptureFixture[str
     assert not err
 
 
+@pytest.mark.parametrize("is_wide", [True, False, None])
+def test_a_table_without_columns_is_its_title_and_caption(
+    is_wide: bool | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    display.print_table([], [], "no runs", "run one", is_wide=is_wide)
+    assert capsys.readouterr().out.split("\n") == ["no runs", "", "run one", ""]
+
+
 def test_csv_writes_nested_values_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     frame = pl.DataFrame({"words": [["a", "b"], []], "numbers": [[1, 2], None], "pair": [{"a": 1.5}] * 2})
     show(frame, Format.csv)

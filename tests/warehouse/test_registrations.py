@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import duckdb
@@ -248,7 +249,7 @@ def test_registrations_go_on_while_an_outside_program_writes(warehouse: Warehous
 
 def damaged_log(path: Path) -> None:
     content = path.read_bytes()
-    path.write_bytes(content[:2048] + os.urandom(len(content) - 2048))
+    path.write_bytes(content[:2048] + Random(0).randbytes(len(content) - 2048))
 
 
 def other_database(path: Path) -> None:
@@ -261,11 +262,15 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "missing": Path.unlink,
     "damaged": damaged_log,
     "another": other_database,
+    "no text": lambda path: path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE TABL\xfc")),
     "empty": lambda path: path.write_bytes(b""),
     "no database": lambda path: path.write_bytes(b"not a database, but as long as one could be" * 500),
 }
 MEETS = ("reader", "writer", "registration")
-QUICK = ("missing reader", "damaged writer", "another registration", "empty writer", "no database reader")
+QUICK = (
+    "missing reader", "damaged writer", "another registration", "empty writer", "no database reader",
+    "no text writer",
+)  # fmt: skip
 """Who meets each damage in `make test`; all meet all in `make test-all`."""
 
 

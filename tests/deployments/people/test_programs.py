@@ -75,6 +75,7 @@ def test_survey_from_label_studio_becomes_human_scores(warehouse: Warehouse, tmp
     out, study = tmp_path / "projects", warehouse.home / "people" / "survey"
     people("export", "survey", "--to", "labelstudio", "--out", out)
     project = out / "annotator-once-en"
+    assert "nowhere does not exist" in people("pull", "survey", "--from", f"{out}/nowhere", code=1)
     assert "export as JSON from Label Studio" in people("pull", "survey", "--from", out, code=1)
     (project / "export.json").write_text(json.dumps(answered(study, project, n_failing=2)))
     assert "failed an attention check: 2" in people("pull", "survey", "--from", out)
