@@ -355,8 +355,7 @@ def take(path: Path, exported: Path) -> int:
     """Add the answers that another program, or a table, collected; returns the number of new revisions.
 
     Raises:
-        StudyError: there is none, the export is of another study, its output is broken, or the study is served
-            here already.
+        StudyError: there is none, it is of another study, its output is broken, or the study is served here.
     """
     if not exported.exists():
         raise StudyError(f"{exported} does not exist: give an export's folder, or a table of answers")

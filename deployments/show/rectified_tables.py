@@ -77,6 +77,10 @@ def compared(warehouse: Warehouse, rows: pl.DataFrame) -> tuple[pl.DataFrame, li
     return pl.DataFrame(more, schema=rows.schema), changes
 
 
+_IF_ANY = ("null, rectified", "beyond it", "note")
+"""Columns that are left out if no row has anything in them."""
+
+
 def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     """Return the models' rows for people: the judge's mean, the rectified one, gap, null and labels.
 
@@ -84,7 +88,7 @@ def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     """
     if not any(estimate.row.n_labels for estimate in estimates):
         return _expected(estimates)
-    return [
+    rows = [
         {
             "model": row.model,
             "headline": row.label,
@@ -99,6 +103,8 @@ def lines(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
         for row in (estimate.row for estimate in estimates)
         if not row.source
     ]
+    unused = {name for name in _IF_ANY if all(row[name] == "–" for row in rows)}
+    return [{name: cell for name, cell in row.items() if name not in unused} for row in rows]
 
 
 def _expected(estimates: Sequence[Estimate], n: int = 100) -> list[dict[str, Any]]:

@@ -140,7 +140,8 @@ def _lead(data: CulturallData) -> list[Part]:
     rows, first = scored(data, data.claimed), data.leaderboard.row(0, named=True)
     above, by_match = list(filter(data.is_above_null, data.models)), ", by match" if data.claimed != "accuracy" else ""
     claim = f"{len(above)} of {plural(len(data.models), 'model')} {'is' if len(above) == 1 else 'are'}" if above else "No model is"
-    verdict = say("**No answer was scored.**") if not rows else say(
+    nothing = "No answer was scored" if not by_match else "Nothing can be claimed: the judge fails its check, and matching reads too few answers"
+    verdict = say(f"**{nothing}.**") if not rows else say(
         "**{claim} shown to solve more than guessing{by_match}.** {best}; guessing solves {null}.",
         claim=claim, by_match=by_match, best=best(data, data.claimed, f"accuracy{by_match.lstrip(',')}", percent), null=nulls(rows, percent) or "–",
     )  # fmt: skip
@@ -150,10 +151,10 @@ def _lead(data: CulturallData) -> list[Part]:
     if not first["judge"]:
         return parts + prose("There was no judge: an answer is right if it matches the gold answer or a variant of it.", "lead")
     check = {
-        True: "**It fails its check**: overall or in one language, it accepts under 90 % of gold answers, or refuses under 90 % of other items’ answers or of empty ones ([see the table](#judges)). So the finding above rests on accuracy by match.",
+        True: "**It fails its check**: overall or in one language, it accepts under 90 % of gold answers, or refuses under 90 % of other items’ answers or of empty ones ([see the table](#judges)){rests}.",
         None: "Its check could not be scored.", False: "It passes its check.",
     }[first["judge_flagged"]]  # fmt: skip
-    return parts + prose(f"Judge: {{judge}}. {check} {'Validated' if first['validated'] else 'Not validated'} against people.", "lead", judge=isolated(first["judge"]))
+    return parts + prose(f"Judge: {{judge}}. {check} {'Validated' if first['validated'] else 'Not validated'} against people.", "lead", judge=isolated(first["judge"]), rests=". So the finding above rests on accuracy by match" if rows else "")
 
 
 def _badges(line: Row) -> list[Badge]:
