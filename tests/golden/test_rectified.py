@@ -146,7 +146,9 @@ def test_without_ratings_a_board_says_what_a_sample_would_give(
         "nobody rated a drawn sample: 12 ratings of a model would give an interval"
     )
     rate(warehouse, "best", 0)
-    assert {each["labels"] for each in rectified_lines(warehouse, config)} <= {"11 of 11", "12 of 12"}
+    rows = rectified_lines(warehouse, config)
+    assert {each["labels"] for each in rows} <= {"11 of 11", "12 of 12"}
+    assert all(any(each[name] != "–" for each in rows) for name in rows[0]), "columns with nothing in them"
 
 
 @pytest.mark.slow

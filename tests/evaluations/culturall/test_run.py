@@ -240,6 +240,16 @@ def test_page_flags_unchecked_items_and_a_bad_judge(finished: Finished, page: Be
     assert lines(page, "setting-table")[0][:3] == ["Gain of reasoning", "gem_high_false", "gem_low_false"]
 
 
+def test_a_page_without_a_number_by_match_says_why(
+    finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.evaluations.culturall.report.scored", lambda *_: [])
+    page = parsed(REPORT, read_data(finished.warehouse, "culturall", finished.judged))
+    lead = " ".join(text_of(p) for p in page.select("p.lead"))
+    assert "Nothing can be claimed: the judge fails its check" in lead
+    assert "rests on" not in lead
+
+
 def test_page_has_the_papers_figures(page: BeautifulSoup) -> None:
     assert "Case of" in text_of(page.select_one("section#figure-example"))
     for name in ("items-topic", "languages", "solved", "scenario"):
