@@ -161,11 +161,16 @@ class Warehouse:
 
         On a shared store the connection reads tables, and the views that need no parts; `query` fetches parts
         as well. Waits up to 30 s for an outside program that has the file open for writing, then raises
-        WarehouseError.
+        WarehouseError, as for a damaged file.
         """
         with signals_as_raised() as interrupted, reader(self.store) as connection:
             interrupted.append(connection)
-            yield connection
+            try:
+                yield connection
+            except duckdb.Error as error:
+                if is_damage(error):
+                    raise damaged(self.store.place, error) from error
+                raise
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -287,7 +292,7 @@ class Warehouse:
                 yield connection
             except duckdb.Error as error:
                 if is_damage(error):
-                    raise damaged(self.store.place, error) from error
+                    raise  # `read` names the file
                 if ".parquet" not in str(error):
                     raise WarehouseError(str(error)) from error
                 raise WarehouseError(

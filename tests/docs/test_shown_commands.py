@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -12,10 +13,13 @@ import typer.core
 from typer.testing import CliRunner
 
 from deployments.cli.app import app
+from tasks.engines.replicas import RAY, REPLICAS
+from tasks.loop.device_memory import CORES, GPUS
 from tests.docs.test_commands import MADE, commands
 from warehouse import Warehouse
 
 SHOWN = sorted({command for _, command in commands()})
+PLACEMENT = (RAY, REPLICAS, GPUS, CORES)
 NAMED_ALONE = re.compile(r"Missing (argument|option)|requires an argument|…|Commands ─")
 """Error of a command that prose names without its arguments."""
 
@@ -85,8 +89,10 @@ def test_shown_commands_run(
             continue
         is_planned = "--help" in words or "--dry-run" in words or words[0] != "run"
         done = CliRunner().invoke(
-            app, [*words, *([] if is_planned else ["--dry-run"])], env={"COLUMNS": "200"}
+            app, [*words, *([] if is_planned else ["--dry-run"])], "FROM run", env={"COLUMNS": "200"}
         )
+        for name in PLACEMENT:  # which a run sets for its whole process
+            os.environ.pop(name, None)
         said = "" if done.exit_code == 0 else done.output + repr(done.exception)
         if done.exit_code == 2 and len(words) == 1:
             continue  # prose names it

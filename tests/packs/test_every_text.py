@@ -77,6 +77,7 @@ TABLES_THAT_STAY = {
     "country_name": "names of countries",
     "persona": "the wording persona stands in its place",
     "dish": "names by which a program finds dishes in a conversation",
+    "spoken": "languages of countries, whose names are not sent",
     "human_domain": "ratings of domains by people: no model reads them",
 }
 """Tables of a study that no file of a pack replaces, and why."""

@@ -167,7 +167,7 @@ warehouse_ = Warehouse.open(home)
 for name in ("put_part", "delete_part"):
     setattr(local_store.LocalStore, name, or_die(getattr(local_store.LocalStore, name)))
 local_store.publish = or_die(local_store.publish)
-local_store._copy_published = or_die(local_store._copy_published)
+local_store.copy_published = or_die(local_store.copy_published)
 if what == "copy":
     copy(warehouse_, local_store.LocalStore(target))
 else:
