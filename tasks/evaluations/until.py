@@ -31,7 +31,7 @@ from tasks.identity import digest
 from tasks.loop.requests import Engine, Later, Request
 from tasks.loop.rows import OVERALL, Metric, Reasons, count_rows, main_reason, scored, unscored
 from tasks.loop.samples import Sample
-from tasks.loop.until import VERSION, Order, Rule, expected, is_decided, look
+from tasks.loop.until import VERSION, Filled, Order, Rule, expected, is_decided, look
 from tasks.metrics.types import FloatArray
 
 OTHER_TABLE = "until_other"
@@ -217,9 +217,9 @@ class UntilStudy:
         scores[np.sort(self.order.sequence[:n])] = own
         return Sent(part, n, answers, scores, reasons, lost)
 
-    def looked_at(self, sent: Sent) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+    def looked_at(self, sent: Sent) -> tuple[FloatArray, Filled]:
         """Return [items] in [0, 1] what the rule looks at, NaN where it is not known, and the same with the
-        least and with the greatest score of each that was sent and has none.
+        least and with the greatest score of each that was sent and has none; None if all have one.
         """
         is_lost = np.isnan(sent.scores)
         is_lost[self.order.sequence[sent.n :]] = False
@@ -229,6 +229,8 @@ class UntilStudy:
         def shares(scores: FloatArray) -> FloatArray:
             return np.asarray((scores - others - low) / (high - low))
 
+        if not is_lost.any():
+            return shares(sent.scores), None
         least, greatest = (np.where(is_lost, end, sent.scores) for end in self.mean.metric(self.whole)[1])
         return shares(sent.scores), (shares(least), shares(greatest))
 

@@ -205,13 +205,11 @@ def look(
         return Look(float(known.mean()) if known.size else None, found, width <= rule.width)
     if np.isnan(scores[sent]).all():
         return Look(None, None, False)
-    value, ends = _mean(order, scores, sent), list[list[float]]()
-    for side, own in enumerate(filled or (scores, scores)):
-        layers = _layers(order, rule, own, n)
-        each = [interval(layer.means, layer.alpha, layer.weights) for layer in layers]
-        ends.append([end[side] for end in [*each, *(layer.whole for layer in layers)] if end])
-    decides = is_decided(order, rule, scores, n, target, filled)
-    return Look(value, (min(max(ends[0]), value), max(min(ends[1]), value)), decides)
+    value, sides = _mean(order, scores, sent), _sides(order, rule, scores, n, filled)
+    below = _intervals(sides[0])
+    above = below if sides[1] is sides[0] else _intervals(sides[1])
+    ends = min(max(low for low, _ in below), value), max(min(high for _, high in above), value)
+    return Look(value, ends, _excludes(sides, target))
 
 
 def is_decided(
@@ -220,11 +218,7 @@ def is_decided(
     """Return ``look(…).is_decided``, without the interval where it is not needed."""
     if not order.by_cluster:
         return look(order, rule, scores, n).is_decided
-    return target is not None and any(
-        _side(layer, target) == side
-        for side, own in zip((1, -1), filled or (scores, scores), strict=True)
-        for layer in _layers(order, rule, own, n)
-    )
+    return target is not None and _excludes(_sides(order, rule, scores, n, filled), target)
 
 
 def stop(order: Order, rule: Rule, scores: FloatArray, target: float | None = None) -> int:
@@ -287,6 +281,30 @@ def _layers(order: Order, rule: Rule, scores: FloatArray, n: int) -> list[_Layer
             whole = _whole(means, order.sizes[drawn], alpha, rule) if is_whole else None
             layers.append(_Layer(means, weights, alpha, whole))
     return layers
+
+
+def _sides(
+    order: Order, rule: Rule, scores: FloatArray, n: int, filled: Filled
+) -> tuple[list[_Layer], list[_Layer]]:
+    """Return the layers that bound the mean from below and from above; the same if no answer is lost."""
+    if filled is None:
+        layers = _layers(order, rule, scores, n)
+        return layers, layers
+    low, high = (_layers(order, rule, own, n) for own in filled)
+    return low, high
+
+
+def _intervals(layers: Sequence[_Layer]) -> list[tuple[float, float]]:
+    """Return the intervals of the layers, one after the other and over all their clusters."""
+    found = [interval(layer.means, layer.alpha, layer.weights) for layer in layers]
+    return [ends for ends in [*found, *(layer.whole for layer in layers)] if ends]
+
+
+def _excludes(sides: tuple[list[_Layer], list[_Layer]], target: float | None) -> bool:
+    """Return whether a layer shows the mean above the target from below, or below it from above."""
+    return target is not None and any(
+        _side(layer, target) == side for side, layers in zip((1, -1), sides, strict=True) for layer in layers
+    )
 
 
 def _whole(means: FloatArray, sizes: IntArray, alpha: float, rule: Rule) -> Interval:

@@ -127,9 +127,8 @@ def rectified_mean(
     chances = np.where(known & np.isfinite(sample.chances), sample.chances, 1.0)
     weights = np.where(known, sample.shares / chances, 0.0)
     if weight is None and np.allclose(sample.labels[known], sample.scores[known]):
-        weight = (
-            0.0  # rare errors need not be in a sample: with a weight, the interval holds the truth in 66 %
-        )
+        # Rare errors need not be in a sample: with a weight, the interval holds the truth in 66 %.
+        weight = 0.0
     weighed = _weights(sample, strata, weights) if weight is None else np.full(known.size, weight)
     offset, correction, df = _corrections(sample, strata, weights, weighed)
     points = np.where(np.isnan(sample.fixed), 0.0, sample.fixed)

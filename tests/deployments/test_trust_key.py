@@ -63,7 +63,7 @@ def test_the_plan_names_key_and_host_and_the_home_remembers_the_pair(far: Path) 
 
 
 class Terminal(io.StringIO):
-    """What a user types or sees on a terminal."""
+    """A text that says that it is a terminal, such as what a user types or sees."""
 
     def isatty(self) -> bool:
         return True

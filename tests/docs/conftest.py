@@ -41,7 +41,7 @@ def two_models(home: Path, evaluations: Iterable[str]) -> Warehouse:
 
 @pytest.fixture(scope="session")
 def six_runs(copied_home: Callable[[], Path]) -> Warehouse:
-    """Two models on each evaluation that has a page of its own, and people who rated them."""
+    """Return two models on each evaluation that has a page of its own, and people who rated them."""
     warehouse = two_models(copied_home(), with_items())
     rate(warehouse, "rated", 0)
     return warehouse
@@ -49,6 +49,6 @@ def six_runs(copied_home: Callable[[], Path]) -> Warehouse:
 
 @pytest.fixture(scope="session")
 def all_runs(six_runs: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """The same with the recipes and an imported log."""
+    """Return the same with the recipes and an imported log."""
     home = Path(shutil.copytree(six_runs.home, tmp_path_factory.mktemp("all") / "home"))
     return two_models(home, sorted(set(EVALUATIONS) - set(with_items())))

@@ -50,7 +50,7 @@ def test_rules_of_ratings(rule: str) -> None:
 
 
 def test_answers_that_are_rated_stand_for_their_stratum_however_few_of_those_drawn_are_rated() -> None:
-    """Of stratum s all is rated, of t one answer of six; people like those of s alone."""
+    """All of stratum s is rated, and one answer of six of t; people like those of s alone."""
     own = [JudgedPart(f"a{n}", f"i{n}", 0.5, "s" if n < 6 else "t", "", float) for n in range(12)]
     ratings = [label(f"a{n}", float(n < 6), stratum="s" if n < 6 else "t") for n in range(7)]
     populations = {"s": POPULATION, "t": POPULATION}

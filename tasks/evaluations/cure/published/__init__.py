@@ -283,7 +283,7 @@ def load_casa(files: Files, countries: CountryCodes) -> LoadedBenchmark:
     Published as pairs of JSON files, casa_s1_adhere_<subset>.json and casa_s1_violate_<subset>.json. Both
     hold the violating ``user_query``; the adhering text is ``refined_user_query``, which only an adhere file
     has. A pair is two items: the adhering query (label yes) and the violating one (label no). A file's
-        columns tell its side, not its name; ``group`` is the subset in its name. Rows of the two sides
+    columns tell its side, not its name; ``group`` is the subset in its name. Rows of the two sides
     are joined on index and violating query. ``gold`` is the norm as the violate file words it, for both
     items: if the two differ, the adhere file mostly describes the violation ("Disregarding …").
 
