@@ -132,12 +132,12 @@ _FAMILIES: Mapping[str, tuple[tuple[str, Family], ...]] = {
         (r"gpt-([5-9]|\d\d)", Family("never")),
     ),
     "anthropic": (
-        (r"claude-3-7-|claude-[a-z]+-4(-[0-6])?(-|@|$)(?!\d(\D|$))", Family("without reasoning")),
+        (r"claude-3-7-|claude-[a-z]+-4((-[0-5])?(-|@|$)(?!\d(\D|$))|-6(\D|$))", Family("without reasoning")),
         (r"claude-(fable|mythos)", Family("never", "always")),
         (r"claude-[a-z]+-([4-9]|\d\d)", Family("never")),
         (r"claude-(3|2|instant)", Family(thinks="never")),
     ),
-    "google": ((r"gemini-(1\.|2\.[0-4])", Family(thinks="never")),),
+    "google": ((r"gemini-(1\.|2\.(?!5))", Family(thinks="never")),),
 }
 """Families by kind; the first one whose pattern matches the start of a name counts.
 
