@@ -20,7 +20,7 @@ from warehouse.guard import check_query
 from warehouse.literals import execute, list_parts
 from warehouse.migrate import bind_views, bring_up_to_date, is_up_to_date, refuse_older, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part, has_empty_parts
-from warehouse.published import damaged, is_damage, reader, signals_as_raised
+from warehouse.published import damage_named, is_damage, reader, signals_as_raised
 from warehouse.querying import ResultSet, to_frame, to_rows
 from warehouse.registrations import Position, fold
 from warehouse.storage import (
@@ -163,14 +163,13 @@ class Warehouse:
         as well. Waits up to 30 s for an outside program that has the file open for writing, then raises
         WarehouseError, as for a damaged file.
         """
-        with signals_as_raised() as interrupted, reader(self.store) as connection:
+        with (
+            signals_as_raised() as interrupted,
+            reader(self.store) as connection,
+            damage_named(self.store.place),
+        ):
             interrupted.append(connection)
-            try:
-                yield connection
-            except duckdb.Error as error:
-                if is_damage(error):
-                    raise damaged(self.store.place, error) from error
-                raise
+            yield connection
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -200,33 +199,28 @@ class Warehouse:
         current with. Raises like `write`.
         """
         refuse_network(self.home)
-        with self.store.draft() as draft:
+        with self.store.draft() as draft, damage_named(self.store.place):
+            current = _current.get(self.store.folder)
+            if current_with is None and current is not None and current[0] == self.store.version():
+                current_with = current[1]
+            # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
+            connection = duckdb.connect(str(draft.path), config={**_WRITER_CONFIG})
             try:
-                current = _current.get(self.store.folder)
-                if current_with is None and current is not None and current[0] == self.store.version():
-                    current_with = current[1]
-                # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
-                connection = duckdb.connect(str(draft.path), config={**_WRITER_CONFIG})
-                try:
-                    without_bar(connection)
-                    position = self._fold(connection)
-                    yield connection
-                    interruption.check()
-                    if position is not None:
-                        archive(connection, self.store)
-                    connection.execute("CHECKPOINT")
-                    has_gaps = _has_gaps(connection)
-                finally:
-                    connection.close()
-                if has_gaps:
-                    self._rewrite(draft.path)
-                draft.publish(position)
-                if current_with is not None:
-                    _current[self.store.folder] = self.store.version(), current_with
-            except duckdb.Error as error:
-                if is_damage(error):
-                    raise damaged(self.store.place, error) from error
-                raise
+                without_bar(connection)
+                position = self._fold(connection)
+                yield connection
+                interruption.check()
+                if position is not None:
+                    archive(connection, self.store)
+                connection.execute("CHECKPOINT")
+                has_gaps = _has_gaps(connection)
+            finally:
+                connection.close()
+            if has_gaps:
+                self._rewrite(draft.path)
+            draft.publish(position)
+            if current_with is not None:
+                _current[self.store.folder] = self.store.version(), current_with
 
     def locked(self, name: str) -> AbstractContextManager[None]:
         """Hold the lock of this name within the block; one process of the warehouse has it at a time.

@@ -24,7 +24,7 @@ from warehouse.literals import list_parts
 from warehouse.local_store import LocalStore
 from warehouse.migrate import bring_up_to_date
 from warehouse.part_kinds import KINDS, create_empty_parts, is_as_written
-from warehouse.published import damaged, is_damage, reader
+from warehouse.published import damage_named, reader
 from warehouse.recovery import register_orphans
 from warehouse.registrations import fold
 from warehouse.storage import WarehouseError, private_folder
@@ -61,15 +61,11 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
             `target` did not receive what was sent.
     """
     _refuse_overlap(source.store, target)
-    try:
+    with damage_named(source.store.place):
         if isinstance(source.store, LocalStore) and os.access(source.store.root, os.W_OK):
             for kind in KINDS:  # a damaged log is set aside, and its registrations are those of the parts
                 register_orphans(source, kind)
         return _copied(source, target, report)
-    except duckdb.Error as error:
-        if is_damage(error):
-            raise damaged(source.store.place, error) from error
-        raise
 
 
 def _copied(source: Warehouse, target: Store, report: Report) -> pl.DataFrame:

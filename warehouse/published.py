@@ -310,6 +310,17 @@ def is_damage(error: duckdb.Error) -> bool:
     return "Corrupt database file" in str(error)
 
 
+@contextmanager
+def damage_named(place: object) -> Iterator[None]:
+    """Raise ``damaged`` for a block with a wrong checksum that is read within; other errors pass."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if is_damage(error):
+            raise damaged(place, error) from error
+        raise
+
+
 def _attached(path: Path, store: Store) -> _Version:
     while True:
         try:
